@@ -105,20 +105,24 @@ static cl_int CL_API_CALL external_acquire(cl_command_queue queue, cl_uint count
 					   const cl_mem *mems, cl_uint num_wait,
 					   const cl_event *wait, cl_event *event)
 {
-	const struct command_functions *functions = command_functions_of_queue(queue);
+	const struct command_functions *functions;
+	cl_int err = command_functions_of_queue(queue, &functions);
 
-	return external_enqueue(functions ? (external_fn)functions->acquire_external : NULL, queue,
-				count, mems, num_wait, wait, event);
+	return err ? err
+		   : external_enqueue((external_fn)functions->acquire_external, queue, count, mems,
+				      num_wait, wait, event);
 }
 
 static cl_int CL_API_CALL external_release(cl_command_queue queue, cl_uint count,
 					   const cl_mem *mems, cl_uint num_wait,
 					   const cl_event *wait, cl_event *event)
 {
-	const struct command_functions *functions = command_functions_of_queue(queue);
+	const struct command_functions *functions;
+	cl_int err = command_functions_of_queue(queue, &functions);
 
-	return external_enqueue(functions ? (external_fn)functions->release_external : NULL, queue,
-				count, mems, num_wait, wait, event);
+	return err ? err
+		   : external_enqueue((external_fn)functions->release_external, queue, count, mems,
+				      num_wait, wait, event);
 }
 
 void *external_function(const char *name)

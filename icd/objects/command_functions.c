@@ -131,14 +131,21 @@ cl_int command_target_find(cl_command_queue queue, struct command_target *target
 	return CL_SUCCESS;
 }
 
-const struct command_functions *command_functions_of_queue(cl_command_queue queue)
+cl_int command_functions_of_queue(cl_command_queue queue,
+				  const struct command_functions **functions)
 {
 	cl_platform_id platform;
 	cl_device_id device;
+	cl_int err = CL_INVALID_COMMAND_QUEUE;
 
-	if (!queue ||
-	    next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL) ||
-	    next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL))
-		return NULL;
-	return command_functions_get(platform);
+	if (queue)
+		err = next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device,
+						 NULL);
+	if (!err)
+		err = next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform,
+					   NULL);
+	if (err)
+		return err;
+	*functions = command_functions_get(platform);
+	return *functions ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
 }

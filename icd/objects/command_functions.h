@@ -42,8 +42,9 @@ struct command_target {
 /* The functions of a platform; each may be NULL.  NULL: no memory. */
 const struct command_functions *command_functions_get(cl_platform_id platform);
 
-/* The functions of a queue's platform; NULL: an unknown queue, or no memory. */
-const struct command_functions *command_functions_of_queue(cl_command_queue queue);
+/* The functions of a queue's platform, or the driver's error for the queue. */
+cl_int command_functions_of_queue(cl_command_queue queue,
+				  const struct command_functions **functions);
 
 /**
  * command_target_find - for command buffers of a queue

@@ -170,14 +170,28 @@ cl_int rounds_run(struct session *s, const struct selftest_memory *memory)
 	return result;
 }
 
-cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory)
+static bool rounds_are_native(const cl_device_id *devices, cl_uint num_devices)
+{
+	for (cl_uint i = 0; i < num_devices; i++)
+		if (selftest_needs_compiler(devices[i]))
+			return false;
+	return true;
+}
+
+cl_int selftest_memory(const cl_device_id *devices, cl_uint num_devices,
+		       const struct selftest_memory *memory)
 {
 	struct session s;
-	cl_int result =
-		session_begin(&s, &device, 1, !memory->apart && !selftest_needs_compiler(device));
+	cl_int result = session_begin(&s, devices, num_devices,
+				      !memory->apart && rounds_are_native(devices, num_devices));
 
 	if (!result)
 		result = rounds_run(&s, memory);
+	for (cl_uint i = 1; i < num_devices && result == 1; i++) {
+		result = session_use_device(&s, devices[i]);
+		if (!result)
+			result = rounds_run(&s, memory);
+	}
 	if (memory->finish)
 		memory->finish(memory->arg);
 	session_end(&s);

@@ -77,8 +77,12 @@ struct selftest_memory {
 	void *arg;
 };
 
-/* Runs the rounds in the calling thread.  Returns 1: zero copy, 0: not, or an error of OpenCL. */
-cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory);
+/*
+ * Runs the rounds in the calling thread, on each device of a context of @devices.  Returns 1: zero
+ * copy, 0: not, or an error of OpenCL.
+ */
+cl_int selftest_memory(const cl_device_id *devices, cl_uint num_devices,
+		       const struct selftest_memory *memory);
 
 /* Memory like the memory of an import. */
 struct selftest_part {

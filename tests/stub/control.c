@@ -89,6 +89,8 @@ static const struct {
 	[STUB_NATIVE_NAMED] = { "STUB_NATIVE_NAMED", 0 },
 	[STUB_ANY_PITCH] = { "STUB_ANY_PITCH", 0 },
 	[STUB_IMAGE1D_OF_PART] = { "STUB_IMAGE1D_OF_PART", 0 },
+	[STUB_PAGES_ALONE] = { "STUB_PAGES_ALONE", 0 },
+	[STUB_PART_AT_PAGE] = { "STUB_PART_AT_PAGE", 0 },
 };
 
 #define F(name) #name,

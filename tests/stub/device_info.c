@@ -24,7 +24,6 @@ static const struct {
 	{ CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, 8, 2048 },
 	{ CL_DEVICE_MAX_SAMPLERS, 4, 16 },
 	{ CL_DEVICE_MAX_PARAMETER_SIZE, 8, 1024 },
-	{ CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4, BASE_ALIGN * 8 },
 	{ CL_DEVICE_GLOBAL_MEM_CACHE_TYPE, 4, CL_READ_WRITE_CACHE },
 	{ CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 4, 64 },
 	{ CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8, 1 << 20 },
@@ -116,6 +115,7 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	cl_device_exec_capabilities runs = CL_EXEC_KERNEL;
 	unsigned char uuid[16];
 	cl_uint refs = device->parent ? (cl_uint)device->base.refs : 1;
+	cl_uint part_bits = (device_option(device, STUB_PART_AT_PAGE) ? 4096 : BASE_ALIGN) * 8;
 
 	if (!stub_get(STUB_NO_NATIVE_KERNEL))
 		runs |= CL_EXEC_NATIVE_KERNEL;
@@ -149,6 +149,8 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 		return info_put(&device->parent, sizeof(void *), room, out, size_ret);
 	case CL_DEVICE_REFERENCE_COUNT:
 		return info_put(&refs, sizeof(refs), room, out, size_ret);
+	case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
+		return info_put(&part_bits, sizeof(part_bits), room, out, size_ret);
 	case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
 		return info_put(&max_alloc, sizeof(max_alloc), room, out, size_ret);
 	case CL_DEVICE_MAX_WORK_ITEM_SIZES:

@@ -96,12 +96,13 @@ static bool launch_caches(const struct copying *how, struct mem *mem)
 	return mem && how->cached && mem_root(mem)->cached;
 }
 
-static unsigned char *launch_find_data(const struct copying *how, struct mem *mem)
+static unsigned char *launch_find_data(const struct copying *how, const struct device *device,
+				       struct mem *mem)
 {
 	if (!mem)
 		return NULL;
 	if (mem_root(mem)->khr)
-		return khr_data(mem);
+		return khr_data(mem, device);
 	return launch_caches(how, mem) ? opaque_seen(mem) : mem->data;
 }
 
@@ -138,7 +139,9 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		.in_only = device_option(device, STUB_LOST_WRITES),
 		.out_only = device_option(device, STUB_STALE_READS),
 		.cached = device_option(device, STUB_OPAQUE_CACHED),
-		.align = (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
+		.align = device_option(device, STUB_PAGES_ALONE)
+				 ? 4096
+				 : (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
 		.above = (size_t)stub_get(STUB_COPYING_ABOVE),
 		.access = (stub_get(STUB_COPYING_READ_ONLY) ? CL_MEM_READ_ONLY : 0) |
 			  (stub_get(STUB_COPYING_WRITE_ONLY) ? CL_MEM_WRITE_ONLY : 0) |
@@ -155,7 +158,7 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
 		launch->arg[i].data = launch->arg[i].mem
-					      ? launch_find_data(&how, launch->arg[i].mem)
+					      ? launch_find_data(&how, device, launch->arg[i].mem)
 					      : launch->arg[i].svm;
 	copy_in(launch, &how);
 	if (launch->native)

@@ -91,7 +91,7 @@ enum stub_option {
 	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
 	STUB_COPYING_HOST_ACCESS,      /* objects with CL_MEM_HOST_* flags are copied by kernels */
 	STUB_COPYING_SEVERAL,	       /* host pointers to several mappings are copied */
-	STUB_COPYING_CONTEXTS,	       /* host pointers in contexts of several devices are copied */
+	STUB_COPYING_CONTEXTS,	       /* contexts of several devices: imports are copied */
 	STUB_COPYING_TMPFS,	       /* mappings of files on tmpfs are copied */
 	STUB_COPYING_IMAGES_ABOVE,     /* images of more rows are copies, unless 0 */
 	STUB_COPYING_IMAGES_ALIGN,     /* images at unaligned addresses are copies */
@@ -114,8 +114,10 @@ enum stub_option {
 	STUB_ANY_PITCH,	    /* a row pitch below the width is taken (rusticl) */
 	STUB_IMAGE1D_OF_PART, /* 1D images are made from sub-buffers, too */
 	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
-	STUB_NATIVE_TYPES,    /* of STUB_NATIVE: 1 host memory, 2 dma-bufs, 3 both */
+	STUB_NATIVE_TYPES, /* of STUB_NATIVE: 1 host memory, 2 dma-bufs, 3 both */
 	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
+	STUB_PAGES_ALONE,  /* bits of devices: host pointers and sizes within a page are copied */
+	STUB_PART_AT_PAGE, /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
 	STUB_NUM_OPTIONS
 };
 
@@ -137,6 +139,7 @@ enum stub_khr_habit {
 	STUB_KHR_COPIES = 1 << 4,	 /* copied in by an acquire, and out by a release */
 	STUB_KHR_NO_FUNCTIONS = 1 << 5,	 /* neither acquire nor release has an address */
 	STUB_KHR_NEEDS_ACQUIRE = 1 << 6, /* without an acquire kernels work on other memory */
+	STUB_KHR_FIRST_DEVICE = 1 << 7,	 /* later devices of a context work on other memory */
 };
 
 /* The classes of objects, for stub_live(). */

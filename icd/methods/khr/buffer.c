@@ -49,9 +49,12 @@ cl_mem khr_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, c
 cl_int khr_enqueue_acquire(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 			   cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	const struct command_functions *functions = command_functions_of_queue(queue);
+	const struct command_functions *functions;
+	cl_int err = command_functions_of_queue(queue, &functions);
 
-	if (!functions || !functions->acquire_external)
+	if (err)
+		return err;
+	if (!functions->acquire_external)
 		return CL_INVALID_COMMAND_QUEUE;
 	return ((khr_edge_fn)functions->acquire_external)(queue, count, imports, num_wait, wait,
 							  event);
@@ -60,9 +63,12 @@ cl_int khr_enqueue_acquire(cl_command_queue queue, cl_uint count, const cl_mem *
 cl_int khr_enqueue_release(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 			   cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	const struct command_functions *functions = command_functions_of_queue(queue);
+	const struct command_functions *functions;
+	cl_int err = command_functions_of_queue(queue, &functions);
 
-	if (!functions || !functions->release_external)
+	if (err)
+		return err;
+	if (!functions->release_external)
 		return CL_INVALID_COMMAND_QUEUE;
 	return ((khr_edge_fn)functions->release_external)(queue, count, imports, num_wait, wait,
 							  event);

@@ -60,7 +60,7 @@ static bool khr_recall(const struct device *device, enum khr_memory memory, enum
 
 static enum tested khr_test(const struct device *device, enum khr_memory memory)
 {
-	const enum tested found = khr_prove(device->id, memory);
+	const enum tested found = khr_prove(&device->id, 1, memory);
 
 	if (found == PASSED || found == FAILED)
 		result_set(device, khr_result_name(memory), found == PASSED);

@@ -12,6 +12,7 @@
 #include "icd/methods/khr/buffer.h"
 #include "icd/methods/khr/device.h"
 #include "icd/methods/khr/image.h"
+#include "icd/methods/khr/together.h"
 #include "icd/methods/part.h"
 #include "icd/objects/context.h"
 
@@ -40,6 +41,16 @@ static bool pages_probe(const struct device *device, const char *extensions, enu
 	    !khr_may_take(device, extensions, &own))
 		return false;
 	return khr_find_out(device, KHR_PAGES, pages_says, method);
+}
+
+static cl_int pages_prove(struct context *context, const struct import_region *region,
+			  cl_mem_flags flags, size_t align, bool *each)
+{
+	(void)region;
+	(void)flags;
+	(void)align;
+	*each = false;
+	return khr_prove_together(context, KHR_PAGES);
 }
 
 static size_t pages_align(cl_context handle)
@@ -110,6 +121,7 @@ const struct method_ops method_khr_pages_ops = {
 	.name = "khr",
 	.probe = pages_probe,
 	.create = pages_create,
+	.prove = pages_prove,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.hidden_buffer = part_buffer,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "icd/layer.h"
@@ -23,8 +24,9 @@ struct proof_sample {
 
 struct proof_job {
 	struct job job;
-	cl_device_id device;
 	enum khr_memory memory;
+	cl_uint num_devices;
+	cl_device_id devices[];
 };
 
 /* The region is held until the driver has destroyed the buffer. */
@@ -73,7 +75,7 @@ static cl_int proof_edge(cl_command_queue queue, bool begins, const cl_mem buffe
 		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
 }
 
-static cl_int proof_run_rounds(cl_device_id device, struct proof_sample *sample)
+static cl_int proof_run_rounds(const struct proof_job *j, struct proof_sample *sample)
 {
 	const struct selftest_memory memory = {
 		.bytes = sample->pages ? sample->pages->addr : sample->dmabuf->addr,
@@ -88,7 +90,7 @@ static cl_int proof_run_rounds(cl_device_id device, struct proof_sample *sample)
 	cl_int result = proof_end(sample);
 
 	if (!result)
-		result = selftest_memory(device, &memory);
+		result = selftest_memory(j->devices, j->num_devices, &memory);
 	proof_close(sample);
 	return result;
 }
@@ -143,19 +145,21 @@ static void proof_run(struct job *job)
 	job->found = proof_get_sample(j->memory, &sample);
 	if (job->found != PASSED)
 		return;
-	job->found = session_judge(proof_run_rounds(j->device, &sample));
+	job->found = session_judge(proof_run_rounds(j, &sample));
 	import_put(sample.dmabuf);
 	import_put(sample.pages);
 }
 
-enum tested khr_prove(cl_device_id device, enum khr_memory memory)
+enum tested khr_prove(const cl_device_id *devices, cl_uint num_devices, enum khr_memory memory)
 {
-	struct proof_job *j = calloc(1, sizeof(*j));
+	const size_t bytes = num_devices * sizeof(devices[0]);
+	struct proof_job *j = calloc(1, sizeof(*j) + bytes);
 
 	if (!j)
 		return UNTESTED;
 	j->job.run = proof_run;
-	j->device = device;
 	j->memory = memory;
+	j->num_devices = num_devices;
+	memcpy(j->devices, devices, bytes);
 	return job_test(&j->job, JOB_COMPILE_LIMIT_MS);
 }

@@ -15,7 +15,10 @@ enum khr_memory {
 	KHR_PAGES,  /* host memory, of whose pages a dma-buf is made */
 };
 
-/* Runs the self-test as a job.  NO_SAMPLE: climport can make no such memory here. */
-enum tested khr_prove(cl_device_id device, enum khr_memory memory);
+/*
+ * Runs the self-test as a job, on each device of a context of @devices.  NO_SAMPLE: climport can make
+ * no such memory here.
+ */
+enum tested khr_prove(const cl_device_id *devices, cl_uint num_devices, enum khr_memory memory);
 
 #endif /* ICD_METHODS_KHR_PROOF_H */

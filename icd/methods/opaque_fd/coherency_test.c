@@ -85,7 +85,7 @@ static cl_int coherency_run_rounds(cl_device_id device, struct coherency_sample 
 		.arg = s,
 	};
 
-	return selftest_memory(device, &memory);
+	return selftest_memory(&device, 1, &memory);
 }
 
 /* An invalidation precedes a kernel by a user event (access.h). */

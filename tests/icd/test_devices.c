@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts of several devices, and of sub-devices.  A context takes an import if each of its devices
+ * works on the memory itself, in a context of these devices.
+ */
+#include "access.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+/* How the stub's devices take memory. */
+enum devices_method { HOST_PTR, KHR };
+
+/* A context with a queue on each of its devices. */
+static struct several {
+	cl_context context;
+	cl_uint count;
+	cl_device_id ids[4];
+	cl_command_queue queues[4];
+	cl_program program;
+	char notice[256];
+} several;
+
+/* Two devices.  By khr, the devices copy host pointers, on a machine that makes dma-bufs. */
+static void devices_reset(enum devices_method method)
+{
+	fixture_reset();
+	stub_set(STUB_DEVICES, 2);
+	if (method == HOST_PTR)
+		return;
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF);
+	stub_set(STUB_COPYING, 3);
+	stub_set(STUB_GPU, 1);
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	stub_set(STUB_KHR_DMABUF, STUB_KHR_WORKS);
+}
+
+static void CL_CALLBACK devices_note(const char *message, const void *data, size_t size,
+				     void *user_data)
+{
+	(void)data;
+	(void)size;
+	snprintf(user_data, sizeof(several.notice), "%s", message);
+}
+
+static void several_open(cl_uint count, const cl_device_id *ids)
+{
+	const char *source = "kernel void increment(global uchar *a) { a[get_global_id(0)]++; }";
+	cl_int err;
+
+	memset(&several, 0, sizeof(several));
+	several.count = count;
+	memcpy(several.ids, ids, count * sizeof(ids[0]));
+	several.context = cl.clCreateContext(NULL, count, ids, devices_note, several.notice, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	for (cl_uint i = 0; i < count; i++) {
+		several.queues[i] = cl.clCreateCommandQueue(several.context, ids[i], 0, &err);
+		EXPECT_EQ(err, CL_SUCCESS);
+	}
+	several.program = cl.clCreateProgramWithSource(several.context, 1, &source, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clBuildProgram(several.program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
+}
+
+static void several_close(void)
+{
+	cl.clReleaseProgram(several.program);
+	for (cl_uint i = 0; i < several.count; i++)
+		cl.clReleaseCommandQueue(several.queues[i]);
+	cl.clReleaseContext(several.context);
+}
+
+/* An import into the context of several devices; a failure fails the test. */
+static cl_mem several_import(const cl_import_properties_arm *properties, void *memory, size_t size)
+{
+	cl_int err = 1;
+	cl_mem mem = fix.import(several.context, 0, properties, memory, size, &err);
+
+	if (err)
+		printf("# %s\n", several.notice);
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+/* The error of an import, whose message has the text @says. */
+static cl_int several_refuse(const cl_import_properties_arm *properties, void *memory, size_t size,
+			     const char *says)
+{
+	cl_int err = fixture_import_error(several.context, 0, properties, memory, size);
+
+	if (!strstr(several.notice, says))
+		printf("# %s\n", several.notice);
+	EXPECT(strstr(several.notice, says));
+	return err;
+}
+
+/* A kernel on a queue of device @i. */
+static void several_increment(cl_uint i, cl_mem mem)
+{
+	cl_int err;
+	cl_kernel kernel = cl.clCreateKernel(several.program, "increment", &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(several.queues[i], kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(several.queues[i]), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+}
+
+/* Each device in turn works on what the host and the device before have written. */
+static void several_expect_shared(cl_mem mem, volatile unsigned char *bytes)
+{
+	bytes[0] = 40;
+	for (cl_uint i = 0; i < several.count; i++) {
+		several_increment(i, mem);
+		EXPECT_EQ(bytes[0], 41 + i);
+	}
+	bytes[0] = 90;
+	for (cl_uint i = several.count; i-- > 0;)
+		several_increment(i, mem);
+	EXPECT_EQ(bytes[0], 90 + several.count);
+}
+
+/* Memory of two pages, of which every method can make an import. */
+static const struct devices_memory {
+	const char *name;
+	enum devices_method method;
+	bool is_dmabuf;
+} memories[] = {
+	{ "host", HOST_PTR, false },
+	{ "dma_buf", HOST_PTR, true },
+	{ "khr_host", KHR, false },
+	{ "khr_dma_buf", KHR, true },
+};
+
+struct devices_bytes {
+	unsigned char *at;
+	int fd;
+};
+
+static struct devices_bytes devices_map(bool is_dmabuf)
+{
+	struct devices_bytes b;
+
+	b.fd = is_dmabuf ? fake_dmabuf_create("a", 2 * PAGE)
+			 : memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	EXPECT(b.fd >= 0);
+	if (!is_dmabuf)
+		EXPECT(!ftruncate(b.fd, (off_t)2 * PAGE) &&
+		       !fcntl(b.fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	b.at = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, b.fd, 0);
+	EXPECT(b.at != MAP_FAILED);
+	return b;
+}
+
+static void devices_unmap(struct devices_bytes *b)
+{
+	munmap(b->at, 2 * PAGE);
+	close(b->fd);
+}
+
+static cl_mem devices_import(const struct devices_memory *memory, struct devices_bytes *b)
+{
+	return memory->is_dmabuf ? several_import(fixture_dma_buf, &b->fd, 2 * PAGE)
+				 : several_import(NULL, b->at, 2 * PAGE);
+}
+
+/* Each kernel has a bracket of its own, or an acquire and a release. */
+static void devices_expect_edges(const struct devices_memory *memory, int kernels)
+{
+	const bool is_khr = memory->method == KHR;
+	const int brackets = memory->is_dmabuf && !is_khr ? kernels : 0;
+
+	expect_count("sync START a ", brackets);
+	expect_count("sync END a ", brackets);
+	expect_count("acquire", is_khr ? kernels : 0);
+	expect_count("release", is_khr ? kernels : 0);
+}
+
+TEST_EACH(each_device, struct devices_memory, memories,
+	  "Kernels on each device of a context work on an import in place, each in its bracket.")
+{
+	struct devices_bytes b;
+	cl_mem mem;
+
+	devices_reset(row->method);
+	fixture_open();
+	several_open(2, fix.device);
+	b = devices_map(row->is_dmabuf);
+	mem = devices_import(row, &b);
+	stub_trace_clear();
+	several_expect_shared(mem, b.at);
+	devices_expect_edges(row, 4);
+	cl.clReleaseMemObject(mem);
+	devices_unmap(&b);
+	several_close();
+	fixture_close();
+}
+
+TEST_EACH(sub_devices, struct devices_memory, memories,
+	  "Kernels on sub-devices, and on their root device beside, work on an import in place.")
+{
+	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_device_id ids[3];
+	struct devices_bytes b;
+	cl_mem mem;
+
+	devices_reset(row->method);
+	fixture_open();
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, ids, NULL), CL_SUCCESS);
+	ids[2] = fix.device[0];
+	for (cl_uint count = 1; count <= 3; count++) {
+		several_open(count, ids);
+		b = devices_map(row->is_dmabuf);
+		mem = devices_import(row, &b);
+		stub_trace_clear();
+		several_expect_shared(mem, b.at);
+		devices_expect_edges(row, 2 * (int)count);
+		cl.clReleaseMemObject(mem);
+		devices_unmap(&b);
+		several_close();
+	}
+	cl.clReleaseDevice(ids[0]);
+	cl.clReleaseDevice(ids[1]);
+	fixture_close();
+}
+
+TEST_EACH(sub_devices_of_two, struct devices_memory, memories,
+	  "A context of sub-devices of different root devices takes imports.")
+{
+	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_device_id ids[2], others[2];
+	struct devices_bytes b;
+	cl_mem mem;
+
+	devices_reset(row->method);
+	fixture_open();
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, ids, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[1], halves, 2, others, NULL), CL_SUCCESS);
+	several_open(2, (const cl_device_id[]){ ids[1], others[0] });
+	b = devices_map(row->is_dmabuf);
+	mem = devices_import(row, &b);
+	for (int i = 0; i < 2; i++) { /* the context keeps the sub-devices */
+		cl.clReleaseDevice(ids[i]);
+		cl.clReleaseDevice(others[i]);
+	}
+	several_expect_shared(mem, b.at);
+	cl.clReleaseMemObject(mem);
+	mem = devices_import(row, &b);
+	several_expect_shared(mem, b.at);
+	cl.clReleaseMemObject(mem);
+	devices_unmap(&b);
+	several_close();
+	fixture_close();
+}
+
+static const struct devices_type {
+	const char *name;
+	const cl_import_properties_arm *properties;
+} types[] = { { "host", NULL }, { "dma_buf", fixture_dma_buf } };
+
+TEST_EACH(
+	one_copies, struct devices_type, types,
+	"If one device of a context copies, imports into the context are refused, and the message "
+	"names the device.")
+{
+	struct devices_bytes b;
+	void *memory;
+
+	devices_reset(HOST_PTR);
+	stub_set(STUB_COPYING, 2);
+	fixture_open();
+	b = devices_map(row->properties);
+	memory = row->properties ? (void *)&b.fd : b.at;
+	several_open(2, fix.device);
+	EXPECT_EQ(several_refuse(row->properties, memory, PAGE, "device 1 of the context"),
+		  CL_INVALID_PROPERTY);
+	several_close();
+	several_open(1, &fix.device[1]);
+	EXPECT_EQ(several_refuse(row->properties, memory, PAGE, "device 0 of the context"),
+		  CL_INVALID_PROPERTY);
+	several_close();
+	several_open(1, &fix.device[0]);
+	cl.clReleaseMemObject(several_import(row->properties, memory, PAGE));
+	several_close();
+	devices_unmap(&b);
+	fixture_close();
+}
+
+TEST(different_methods, "If the devices of a context take host memory by different methods, host "
+			"memory is refused, and dma-bufs are not.")
+{
+	struct devices_bytes b, dmabuf;
+	cl_mem mem;
+
+	devices_reset(KHR);
+	stub_set(STUB_COPYING, 2);
+	fixture_open();
+	several_open(2, fix.device);
+	b = devices_map(false);
+	dmabuf = devices_map(true);
+	EXPECT_EQ(several_refuse(NULL, b.at, PAGE, "different methods"), CL_INVALID_PROPERTY);
+	mem = several_import(fixture_dma_buf, &dmabuf.fd, PAGE);
+	several_expect_shared(mem, dmabuf.at);
+	cl.clReleaseMemObject(mem);
+	devices_unmap(&dmabuf);
+	devices_unmap(&b);
+	several_close();
+	fixture_close();
+}
+
+/* Drivers that work on a dma-buf itself in contexts of one device alone. */
+static const struct devices_liar {
+	const char *name;
+	enum stub_option option;
+	long value;
+	bool is_dmabuf;
+} liars[] = {
+	{ "copies", STUB_COPYING_CONTEXTS, 1, true },
+	{ "copies_host", STUB_COPYING_CONTEXTS, 1, false },
+	{ "first_alone", STUB_KHR_HABITS, STUB_KHR_FIRST_DEVICE, true },
+	{ "first_alone_host", STUB_KHR_HABITS, STUB_KHR_FIRST_DEVICE, false },
+};
+
+TEST_EACH(khr_liar, struct devices_liar, liars,
+	  "If a driver works on other memory in contexts of several devices, dma-bufs are refused "
+	  "there, and imported into contexts of one device.")
+{
+	const struct devices_memory memory = { "", KHR, row->is_dmabuf };
+	struct devices_bytes b;
+	cl_mem mem;
+
+	devices_reset(KHR);
+	stub_set(row->option, row->value);
+	fixture_open();
+	b = devices_map(row->is_dmabuf);
+	several_open(2, fix.device);
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(several_refuse(row->is_dmabuf ? fixture_dma_buf : NULL,
+					 row->is_dmabuf ? (void *)&b.fd : b.at, PAGE,
+					 "other memory"),
+			  CL_INVALID_OPERATION);
+	several_close();
+	several_open(1, &fix.device[1]);
+	mem = devices_import(&memory, &b);
+	several_expect_shared(mem, b.at);
+	cl.clReleaseMemObject(mem);
+	several_close();
+	devices_unmap(&b);
+	fixture_close();
+}
+
+TEST(khr_proved_once, "A context of several devices is tested at its first import alone, and a "
+		      "context of one device not at all.")
+{
+	struct devices_bytes b;
+	unsigned long builds;
+
+	devices_reset(KHR);
+	fixture_open();
+	b = devices_map(true);
+	several_open(2, fix.device);
+	cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
+	builds = stub_calls("clBuildProgram");
+	cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
+	EXPECT_EQ(stub_calls("clBuildProgram"), builds);
+	several_close();
+	several_open(1, &fix.device[1]);
+	builds = stub_calls("clBuildProgram");
+	cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
+	EXPECT_EQ(stub_calls("clBuildProgram"), builds);
+	several_close();
+	devices_unmap(&b);
+	fixture_close();
+}
+
+TEST(khr_faults, "Whichever call of the driver fails in the first import into a context of several "
+		 "devices, the import is the memory or is not made, and a later import works.")
+{
+	bool has_failed = true;
+	unsigned long nth = 1;
+
+	for (; has_failed; nth++) {
+		struct devices_bytes b;
+		cl_int err = 1;
+		cl_mem mem;
+
+		devices_reset(KHR);
+		fixture_open();
+		b = devices_map(true);
+		for (cl_uint i = 0; i < 2; i++) { /* the devices are proved before */
+			several_open(1, &fix.device[i]);
+			cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
+			several_close();
+		}
+		several_open(2, fix.device);
+		stub_fail(NULL, nth, CL_OUT_OF_RESOURCES);
+		mem = fix.import(several.context, 0, fixture_dma_buf, &b.fd, PAGE, &err);
+		EXPECT_EQ(mem == NULL, err != CL_SUCCESS);
+		has_failed = stub_failed();
+		stub_fail(NULL, 0, 0);
+		if (mem) {
+			several_expect_shared(mem, b.at);
+			cl.clReleaseMemObject(mem);
+		}
+		mem = several_import(fixture_dma_buf, &b.fd, PAGE);
+		several_expect_shared(mem, b.at);
+		cl.clReleaseMemObject(mem);
+		several_close();
+		devices_unmap(&b);
+		fixture_close();
+	}
+	printf("# %lu calls that can fail\n", nth - 2);
+	EXPECT(nth > 10);
+}
+
+TEST(alignments, "The strictest device of a context decides on addresses and sizes.")
+{
+	struct devices_bytes b;
+	cl_mem mem;
+
+	devices_reset(HOST_PTR);
+	stub_set(STUB_PAGES_ALONE, 2);
+	fixture_open();
+	b = devices_map(false);
+	several_open(2, fix.device);
+	mem = several_import(NULL, b.at + 128, 1001);
+	several_expect_shared(mem, b.at + 128);
+	EXPECT_EQ(b.at[0], 0);
+	cl.clReleaseMemObject(mem);
+	EXPECT_EQ(several_refuse(NULL, b.at + 64, 100, "multiples of 128 bytes"),
+		  CL_INVALID_OPERATION);
+	several_close();
+	several_open(1, &fix.device[0]);
+	mem = several_import(NULL, b.at + 1, 1001);
+	several_expect_shared(mem, b.at + 1);
+	cl.clReleaseMemObject(mem);
+	several_close();
+	devices_unmap(&b);
+	fixture_close();
+}
+
+static const struct devices_strict {
+	const char *name;
+	long pages_alone, part_at_page; /* bits of devices */
+} stricts[] = {
+	{ "first", 1, 1 },
+	{ "second", 2, 2 },
+	{ "one_each", 2, 1 },
+};
+
+TEST_EACH(part_alignments, struct devices_strict, stricts,
+	  "An import within pages begins where a sub-buffer may begin on each device of a context.")
+{
+	struct devices_bytes b;
+	cl_mem mem;
+
+	devices_reset(HOST_PTR);
+	stub_set(STUB_PAGES_ALONE, row->pages_alone);
+	stub_set(STUB_PART_AT_PAGE, row->part_at_page);
+	fixture_open();
+	b = devices_map(false);
+	several_open(2, fix.device);
+	EXPECT_EQ(several_refuse(NULL, b.at + 128, 1001, "multiples of 4096 bytes"),
+		  CL_INVALID_OPERATION);
+	mem = several_import(NULL, b.at + PAGE, 1001);
+	several_expect_shared(mem, b.at + PAGE);
+	cl.clReleaseMemObject(mem);
+	several_close();
+	devices_unmap(&b);
+	fixture_close();
+}

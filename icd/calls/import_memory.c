@@ -165,23 +165,11 @@ struct native_import {
 	const struct method_ops *ops; /* the method */
 };
 
-/* A type that only a driver can know is passed to a driver with any type. */
-static const struct method_ops *import_memory_native_method(const struct context *context,
-							    enum import_type type)
-{
-	const struct method_ops *host;
-
-	if (type < IMPORT_TYPES)
-		return context_native(context, type);
-	host = context_native(context, IMPORT_HOST);
-	return host ? host : context_native(context, IMPORT_DMABUF);
-}
-
 static void import_memory_find_native(const struct context *context,
 				      const cl_import_properties_arm *properties,
 				      struct native_import *native)
 {
-	native->ops = import_memory_native_method(context, peek_type(properties));
+	native->ops = context_native(context, peek_type(properties));
 	if (native->ops && next.clGetExtensionFunctionAddressForPlatform)
 		native->call = (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(
 			context_platform(context), "clImportMemoryARM");

@@ -27,11 +27,6 @@ static cl_int consistency_set(struct properties *p, cl_import_properties_arm val
 	return CL_SUCCESS;
 }
 
-/*
- * CL_IMPORT_TYPE_PROTECTED_ARM "is allowed" only where
- * cl_arm_import_memory_protected is exposed, which it never is here; Android's
- * hardware buffers do not exist on Linux.
- */
 static const struct {
 	cl_import_properties_arm name;
 	cl_int (*set)(struct properties *p, cl_import_properties_arm value);
@@ -39,6 +34,35 @@ static const struct {
 	{ CL_IMPORT_TYPE_ARM, type_set },
 	{ CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, consistency_set },
 };
+
+/* Properties and values of the specification that a driver alone can have. */
+#define ANDROID_ALONE "Android's hardware buffers exist on Android alone"
+
+static const struct {
+	cl_import_properties_arm number;
+	const char *name, *why;
+} of_drivers[] = {
+	{ CL_IMPORT_TYPE_PROTECTED_ARM, "CL_IMPORT_TYPE_PROTECTED_ARM",
+	  "is for drivers with cl_arm_import_memory_protected, and for dma-bufs" },
+	{ CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, "CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM",
+	  "is not supported: " ANDROID_ALONE },
+	{ CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM,
+	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM", "is not supported: " ANDROID_ALONE },
+	{ CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM,
+	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM", "is not supported: " ANDROID_ALONE },
+};
+
+/* Logs why a property, or its value, is refused.  False: the number is not a driver's. */
+static bool properties_log_of_driver(cl_import_properties_arm number)
+{
+	for (size_t i = 0; i < sizeof(of_drivers) / sizeof(of_drivers[0]); i++) {
+		if (of_drivers[i].number != number)
+			continue;
+		log_error("%s %s", of_drivers[i].name, of_drivers[i].why);
+		return true;
+	}
+	return false;
+}
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
@@ -56,7 +80,8 @@ static cl_int pair_parse(const cl_import_properties_arm *pair, bool *seen, struc
 	size_t i = known_find(pair[0]);
 
 	if (i == KNOWN) {
-		log_error("property %#llx is not supported", (unsigned long long)pair[0]);
+		if (!properties_log_of_driver(pair[0]))
+			log_error("property %#llx is not supported", (unsigned long long)pair[0]);
 		return CL_INVALID_PROPERTY;
 	}
 	if (seen[i]) {
@@ -65,8 +90,9 @@ static cl_int pair_parse(const cl_import_properties_arm *pair, bool *seen, struc
 	}
 	seen[i] = true;
 	if (known[i].set(p, pair[1])) {
-		log_error("property %#llx has the unsupported value %#llx",
-			  (unsigned long long)pair[0], (unsigned long long)pair[1]);
+		if (pair[0] != CL_IMPORT_TYPE_ARM || !properties_log_of_driver(pair[1]))
+			log_error("property %#llx has the unsupported value %#llx",
+				  (unsigned long long)pair[0], (unsigned long long)pair[1]);
 		return CL_INVALID_PROPERTY;
 	}
 	return CL_SUCCESS;

@@ -67,8 +67,16 @@ static void method_probe_type(struct device *device, const char *extensions, enu
 		snprintf(method->why, sizeof(method->why), "%s", device->unselected);
 }
 
+static void method_probe_others(struct device *device, const char *extensions)
+{
+	for (size_t i = 0; i < ROWS && !device->others; i++)
+		if (rows[i]->takes_others && rows[i]->takes_others(device, extensions))
+			device->others = rows[i];
+}
+
 void method_probe(struct device *device, const char *extensions)
 {
+	method_probe_others(device, extensions);
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		struct method *method = &device->method[type];
 

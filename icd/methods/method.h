@@ -71,6 +71,12 @@ struct method_ops {
 		      struct method *method);
 
 	/*
+	 * NULL, or whether the driver may know types of memory that the layer does not know.  With
+	 * create NULL: the driver gets the application's arguments.
+	 */
+	bool (*takes_others)(const struct device *device, const char *extensions);
+
+	/*
 	 * A buffer over a region, which is unknown to other threads.  @flags are valid and
 	 * hold no CL_MEM_USE_HOST_PTR.  @align: the largest method->align of the context's devices.
 	 * NULL: the driver's own clImportMemoryARM creates the buffer.

@@ -44,8 +44,19 @@ static bool native_probe(const struct device *device, const char *extensions, en
 	return true;
 }
 
+/* A driver may have Android's hardware buffers alone, or forget the common name. */
+static bool native_takes_others(const struct device *device, const char *extensions)
+{
+	bool reports = native_reports(device, extensions, "cl_arm_import_memory");
+
+	for (int type = 0; type < IMPORT_TYPES && !reports; type++)
+		reports = native_reports(device, extensions, type_extension(type));
+	return reports;
+}
+
 const struct method_ops method_native_ops = {
 	.name = "native",
 	.probe = native_probe,
+	.takes_others = native_takes_others,
 	.create_image = image_by_driver_create,
 };

@@ -253,9 +253,11 @@ const struct method_ops *context_native(const struct context *context, enum impo
 	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = context_device(context, i);
 
-		if (!device || !device->method[type].ops || device->method[type].ops->create)
+		if (!device)
 			return NULL;
-		ops = device->method[type].ops;
+		ops = type < IMPORT_TYPES ? device->method[type].ops : device->others;
+		if (!ops || ops->create)
+			return NULL;
 	}
 	return ops;
 }

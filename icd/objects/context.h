@@ -37,7 +37,10 @@ void context_release(cl_context handle);
  */
 bool context_is_owned(cl_context handle);
 
-/* The method, if the driver's own function serves @type on every device; else NULL. */
+/*
+ * The method, if the driver's own function serves @type on every device; else NULL.  IMPORT_TYPES: a
+ * type that only a driver can know.
+ */
 const struct method_ops *context_native(const struct context *context, enum import_type type);
 
 /**

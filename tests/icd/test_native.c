@@ -9,10 +9,15 @@
 
 #define PAGE 4096
 
-static const cl_import_properties_arm android[] = { CL_IMPORT_TYPE_ARM, 0x41E2, 0 };
-static const cl_import_properties_arm protected[] = { CL_IMPORT_TYPE_ARM,
-						      CL_IMPORT_TYPE_DMA_BUF_ARM,
-						      CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
+#define DMA_BUF CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM
+#define HOST CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM
+#define ANDROID CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM
+#define PROTECTED CL_IMPORT_TYPE_PROTECTED_ARM
+#define PLANE CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM
+#define LAYER CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM
+
+static const cl_import_properties_arm android[] = { ANDROID, 0 };
+static const cl_import_properties_arm guarded_dma_buf[] = { DMA_BUF, PROTECTED, CL_TRUE, 0 };
 
 static void native_open(long types)
 {
@@ -76,7 +81,7 @@ TEST(host_alone, "If a driver takes host memory alone, the layer imports dma-buf
 static const struct unknown {
 	const char *name;
 	const cl_import_properties_arm *properties;
-} unknowns[] = { { "android_buffer", android }, { "protected", protected } };
+} unknowns[] = { { "android_buffer", android }, { "protected", guarded_dma_buf } };
 
 TEST_EACH(unknown, struct unknown, unknowns,
 	  "A type of memory that the layer does not know goes to the driver, as it is.")
@@ -182,5 +187,168 @@ TEST(no_tests, "A query of a platform whose driver has both types asks no device
 		  CL_SUCCESS);
 	EXPECT(strstr(text, "cl_arm_import_memory_dma_buf"));
 	EXPECT_EQ(stub_calls("clGetDeviceInfo"), before);
+	fixture_close();
+}
+
+static const struct refused {
+	const char *name;
+	long types; /* of the driver */
+	cl_import_properties_arm properties[9];
+	const char *says;
+} refuseds[] = {
+	{ "android", 0, { ANDROID }, "CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM" },
+	{ "android_plane",
+	  0,
+	  { PLANE, 0, ANDROID },
+	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM" },
+	{ "android_layer",
+	  0,
+	  { LAYER, 1, ANDROID },
+	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM" },
+	{ "plane_of_host",
+	  0,
+	  { HOST, PLANE, 0 },
+	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM" },
+	{ "layer_of_dma_buf",
+	  0,
+	  { DMA_BUF, LAYER, 0 },
+	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM" },
+	{ "protected", 0, { DMA_BUF, PROTECTED, CL_TRUE }, "cl_arm_import_memory_protected" },
+	{ "protected_false", 0, { DMA_BUF, PROTECTED, CL_FALSE }, "CL_IMPORT_TYPE_PROTECTED_ARM" },
+	{ "protected_host", 0, { PROTECTED, CL_TRUE }, "CL_IMPORT_TYPE_PROTECTED_ARM" },
+	{ "protected_by_layer",
+	  STUB_NATIVE_HOST,
+	  { DMA_BUF, PROTECTED, CL_TRUE },
+	  "CL_IMPORT_TYPE_PROTECTED_ARM" },
+	{ "protected_host_by_layer",
+	  STUB_NATIVE_DMA_BUF | STUB_NATIVE_PROTECTED,
+	  { PROTECTED, CL_TRUE },
+	  "CL_IMPORT_TYPE_PROTECTED_ARM" },
+};
+
+TEST_EACH(refused_by_name, struct refused, refuseds,
+	  "What only a driver can import is CL_INVALID_PROPERTY without such a driver, and the "
+	  "message has its name.")
+{
+	unsigned char *memory;
+	int fd;
+
+	fixture_reset();
+	stub_set(STUB_NATIVE, row->types != 0);
+	stub_set(STUB_NATIVE_TYPES, row->types);
+	fixture_open();
+	fd = fake_dmabuf_create("a", PAGE);
+	memory = pages_map(1);
+	memcpy(memory, &fd, sizeof(fd));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, row->properties, memory, PAGE),
+		  CL_INVALID_PROPERTY);
+	if (!strstr(fix.notice, row->says))
+		printf("# %s\n", fix.notice);
+	EXPECT(strstr(fix.notice, row->says));
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), 0);
+	close(fd);
+	fixture_close();
+}
+
+TEST(android_alone, "If a driver takes Android's hardware buffers alone, they go to the driver, "
+		    "and the layer imports host memory and dma-bufs.")
+{
+	unsigned char *memory;
+	cl_mem mem;
+	int fd;
+
+	native_open(STUB_NATIVE_ANDROID);
+	cl.clReleaseMemObject(test_native_import(android, &fd));
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 2), (uintptr_t)android);
+	memory = pages_map(1);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, memory, PAGE);
+	fixture_increment(mem);
+	EXPECT_EQ(memory[0], 1);
+	cl.clReleaseMemObject(mem);
+	fd = fake_dmabuf_create("a", PAGE);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	fixture_increment(mem);
+	cl.clReleaseMemObject(mem);
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), 1);
+	close(fd);
+	fixture_close();
+}
+
+static cl_context second_platform_context(void)
+{
+	cl_platform_id platforms[2];
+	cl_device_id device;
+	cl_context context;
+	cl_int err = 1;
+
+	EXPECT_EQ(cl.clGetPlatformIDs(2, platforms, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetDeviceIDs(platforms[1], CL_DEVICE_TYPE_ALL, 1, &device, NULL),
+		  CL_SUCCESS);
+	context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	return context;
+}
+
+TEST(android_of_platform, "Android's hardware buffers go to the driver of the context's platform, "
+			  "and are refused in contexts of other platforms.")
+{
+	cl_context others;
+	cl_int err;
+
+	fixture_reset();
+	stub_set(STUB_PLATFORMS, 2);
+	stub_set(STUB_NATIVE, 2);
+	stub_set(STUB_NATIVE_TYPES, STUB_NATIVE_ANDROID);
+	fixture_open();
+	EXPECT_EQ(fixture_import_error(fix.context, 0, android, &err, PAGE), CL_INVALID_PROPERTY);
+	others = second_platform_context();
+	cl.clReleaseMemObject(fix.import(others, 0, android, &err, PAGE, &err));
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseContext(others);
+	fixture_close();
+}
+
+static const struct guarded {
+	const char *name;
+	long types;
+	cl_mem_flags flags;
+	cl_int wanted; /* of the driver */
+} guardeds[] = {
+	{ "taken", STUB_NATIVE_DMA_BUF | STUB_NATIVE_PROTECTED, CL_MEM_HOST_NO_ACCESS, CL_SUCCESS },
+	{ "no_flags", STUB_NATIVE_DMA_BUF | STUB_NATIVE_PROTECTED, 0, CL_SUCCESS },
+	{ "host_reads", STUB_NATIVE_DMA_BUF | STUB_NATIVE_PROTECTED, CL_MEM_HOST_READ_ONLY,
+	  CL_INVALID_OPERATION },
+	{ "no_string", STUB_NATIVE_DMA_BUF, CL_MEM_HOST_NO_ACCESS, CL_INVALID_PROPERTY },
+};
+
+/* A version that the environment asks for, or none. */
+static const struct asked {
+	const char *name, *version;
+} askeds[] = { { "default", NULL }, { "1_0_0", "1.0.0" }, { "1_1_0", "1.1.0" } };
+
+TEST_EACH_PAIR(guarded, struct guarded, guardeds, struct asked, askeds,
+	       "The driver checks imports of protected memory, in any version.")
+{
+	cl_int err = 1;
+	cl_mem mem;
+	int fd;
+
+	fixture_reset();
+	stub_set(STUB_NATIVE, 1);
+	stub_set(STUB_NATIVE_TYPES, row->types);
+	if (column->version)
+		setenv("CLIMPORT_VERSION", column->version, 1);
+	fixture_open();
+	fd = fake_dmabuf_create("a", PAGE);
+	mem = fix.import(fix.context, row->flags, guarded_dma_buf, &fd, PAGE, &err);
+	EXPECT_EQ(err, row->wanted);
+	EXPECT_EQ(mem != NULL, !row->wanted);
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 1), row->flags);
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 2), (uintptr_t)guarded_dma_buf);
+	if (mem) {
+		fixture_increment(mem);
+		cl.clReleaseMemObject(mem);
+	}
+	close(fd);
 	fixture_close();
 }

@@ -87,23 +87,53 @@ cl_mem CL_API_CALL stub_clCreatePipe(cl_context handle, cl_mem_flags flags, cl_u
 }
 
 /* A driver's own import.  Only host memory is imported, and the arguments are recorded. */
+static cl_import_properties_arm native_property(const cl_import_properties_arm *properties,
+						cl_import_properties_arm name,
+						cl_import_properties_arm missing)
+{
+	for (; properties && *properties; properties += 2)
+		if (*properties == name)
+			return properties[1];
+	return missing;
+}
+
+/* A property needs its extension.  Protected memory is in dma-bufs, and the host has no access. */
+static cl_int native_check(cl_import_properties_arm type, bool is_protected, cl_mem_flags flags)
+{
+	const long has = stub_get(STUB_NATIVE_TYPES);
+	const bool is_dma_buf = type == CL_IMPORT_TYPE_DMA_BUF_ARM,
+		   is_host = type == CL_IMPORT_TYPE_HOST_ARM;
+
+	if (!(has & (is_dma_buf ? STUB_NATIVE_DMA_BUF
+		     : is_host	? STUB_NATIVE_HOST
+				: STUB_NATIVE_ANDROID)))
+		return CL_INVALID_PROPERTY;
+	if (is_protected && (!is_dma_buf || !(has & STUB_NATIVE_PROTECTED)))
+		return CL_INVALID_PROPERTY;
+	if (is_protected && flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY))
+		return CL_INVALID_OPERATION;
+	return CL_SUCCESS;
+}
+
 cl_mem CL_API_CALL stub_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
 					  const cl_import_properties_arm *properties, void *memory,
 					  size_t size, cl_int *errcode_ret)
 {
+	const cl_import_properties_arm type =
+		native_property(properties, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM);
 	cl_int err =
 		CALL(clImportMemoryARM, U(handle), U(flags), U(properties), U(memory), U(size));
-	bool dma_buf = properties && properties[0] == CL_IMPORT_TYPE_ARM &&
-		       properties[1] == CL_IMPORT_TYPE_DMA_BUF_ARM;
 
-	if (!err && !(stub_get(STUB_NATIVE_TYPES) & (dma_buf ? 2 : 1)))
-		err = CL_INVALID_PROPERTY;
+	if (!err)
+		err = native_check(
+			type, native_property(properties, CL_IMPORT_TYPE_PROTECTED_ARM, CL_FALSE),
+			flags);
 	if (!err && !memory)
 		err = CL_INVALID_VALUE;
 	if (err)
 		return creation_failed(errcode_ret, err);
 	flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR;
-	if (dma_buf)
+	if (type != CL_IMPORT_TYPE_HOST_ARM)
 		return mem_buffer(handle, flags, size, NULL, NULL, errcode_ret);
 	return mem_buffer(handle, flags | CL_MEM_USE_HOST_PTR, size, memory, NULL, errcode_ret);
 }

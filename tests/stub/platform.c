@@ -7,13 +7,20 @@
 static struct platform *platforms[2];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* By STUB_NATIVE_TYPES. */
+/* By the bits of STUB_NATIVE_TYPES. */
 static const char *const arm_extensions[] = {
-	" cl_arm_import_memory",
-	" cl_arm_import_memory cl_arm_import_memory_host",
-	" cl_arm_import_memory cl_arm_import_memory_dma_buf",
-	" cl_arm_import_memory cl_arm_import_memory_host cl_arm_import_memory_dma_buf",
+	" cl_arm_import_memory_host",
+	" cl_arm_import_memory_dma_buf",
+	" cl_arm_import_memory_android_hardware_buffer",
+	" cl_arm_import_memory_protected",
 };
+
+static const char *arm_extension(unsigned platform, unsigned bit)
+{
+	const long types = stub_get(STUB_NATIVE) >> platform & 1 ? stub_get(STUB_NATIVE_TYPES) : 0;
+
+	return types >> bit & 1 ? arm_extensions[bit] : "";
+}
 
 static struct device *stub_device_create(struct platform *platform, struct device *parent,
 					 unsigned index)
@@ -105,15 +112,16 @@ enum reporter { BY_DEVICE = 1, BY_PLATFORM = 2 };
 
 static size_t extensions_of(enum reporter by, unsigned platform, char *text, size_t room)
 {
-	return (size_t)snprintf(text, room, "cl_khr_icd%s%s%s%s%s%s",
-				stub_get(STUB_COMMAND_NAMED) & by ? command_extensions : "",
-				stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer"
-								   : "",
-				stub_get(STUB_NATIVE) >> platform & 1
-					? arm_extensions[stub_get(STUB_NATIVE_TYPES) & 3]
-					: "",
-				stub_get(STUB_OPAQUE) ? opaque_extensions : "", khr_extensions(),
-				stub_get(STUB_TRAILING_SPACE) ? " " : "");
+	const bool is_native = stub_get(STUB_NATIVE) >> platform & 1;
+
+	return (size_t)snprintf(
+		text, room, "cl_khr_icd%s%s%s%s%s%s%s%s%s%s",
+		stub_get(STUB_COMMAND_NAMED) & by ? command_extensions : "",
+		stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer" : "",
+		is_native ? " cl_arm_import_memory" : "", arm_extension(platform, 0),
+		arm_extension(platform, 1), arm_extension(platform, 2), arm_extension(platform, 3),
+		stub_get(STUB_OPAQUE) ? opaque_extensions : "", khr_extensions(),
+		stub_get(STUB_TRAILING_SPACE) ? " " : "");
 }
 
 static cl_int extensions_info(enum reporter by, unsigned platform, size_t room, void *out,

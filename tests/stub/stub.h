@@ -114,11 +114,19 @@ enum stub_option {
 	STUB_ANY_PITCH,	    /* a row pitch below the width is taken (rusticl) */
 	STUB_IMAGE1D_OF_PART, /* 1D images are made from sub-buffers, too */
 	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
-	STUB_NATIVE_TYPES, /* of STUB_NATIVE: 1 host memory, 2 dma-bufs, 3 both */
+	STUB_NATIVE_TYPES, /* of STUB_NATIVE: enum stub_native; default host memory and dma-bufs */
 	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
 	STUB_PAGES_ALONE,  /* bits of devices: host pointers and sizes within a page are copied */
 	STUB_PART_AT_PAGE, /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
 	STUB_NUM_OPTIONS
+};
+
+/* What a driver with cl_arm_import_memory takes: bits. */
+enum stub_native {
+	STUB_NATIVE_HOST = 1 << 0,
+	STUB_NATIVE_DMA_BUF = 1 << 1,
+	STUB_NATIVE_ANDROID = 1 << 2,	/* Android's hardware buffers: a pointer to anything */
+	STUB_NATIVE_PROTECTED = 1 << 3, /* dma-bufs of protected memory */
 };
 
 /* The form of cl_khr_external_memory with dma-bufs. */

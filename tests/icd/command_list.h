@@ -30,4 +30,7 @@ void khr_get_functions(void);
 /* A command buffer for fix.queue. */
 cl_command_buffer_khr list_create(void);
 
+/* Replaces argument 0 of a recorded kernel, by the form of update that the driver has. */
+cl_int list_update(cl_command_buffer_khr list, cl_mutable_command_khr command, const cl_mem *mem);
+
 #endif

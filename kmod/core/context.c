@@ -89,6 +89,13 @@ static bool gdmabuf_context_frees_room(const struct gdmabuf_pin *pin)
 	return !(pin->flags & GDMABUF_REVOCABLE) || gdmabuf_owner_is_current(pin->ctx->owner);
 }
 
+static void gdmabuf_context_take_locked(struct gdmabuf_pin *pin, struct list_head *idle)
+{
+	gdmabuf_pin_unlist_locked(pin);
+	gdmabuf_pin_goes(pin);
+	list_add_tail(&pin->lru, idle);
+}
+
 /*
  * Moves idle pins of @kind to @idle, until their lengths reach @bytes, with charges of at most
  * @most.
@@ -107,8 +114,7 @@ static u64 gdmabuf_context_collect_idle_locked(struct gdmabuf_context *ctx, u32 
 			continue;
 		found += pin->length;
 		most -= pin->charged;
-		gdmabuf_pin_unlist_locked(pin);
-		list_add_tail(&pin->lru, idle);
+		gdmabuf_context_take_locked(pin, idle);
 	}
 	return found;
 }
@@ -120,7 +126,7 @@ static void gdmabuf_context_put_all(struct list_head *idle)
 	list_for_each_entry_safe(pin, next, idle, lru) {
 		count(pin->ctx, evictions);
 		list_del_init(&pin->lru);
-		gdmabuf_pin_put(pin);
+		gdmabuf_pin_put_going(pin);
 	}
 }
 
@@ -238,8 +244,7 @@ static void gdmabuf_context_relief_take_locked(struct gdmabuf_context *ctx, stru
 		if (!gdmabuf_context_relieves_locked(pin, r) ||
 		    !pin->ops->take_gain(pin, &r->gain, &r->freed))
 			continue;
-		gdmabuf_pin_unlist_locked(pin);
-		list_add_tail(&pin->lru, &r->idle);
+		gdmabuf_context_take_locked(pin, &r->idle);
 	}
 }
 

@@ -21,6 +21,7 @@
  * Locks, outer first:
  *
  *	quota.evicting > others_lock > contexts.lock > context.lock
+ *	quota.evicting > the end of a pin that goes
  *	quota.evicting > others_lock > RM
  *	RM > (*) watch.lock > (*) slots.lock
  *	mmu notifiers > notifier.lock > slots.lock
@@ -335,7 +336,13 @@ bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin);
 bool gdmabuf_pin_drop(struct gdmabuf_pin *pin);
 /* The address means other pages now.  Any context.  True the first time. */
 bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin);
-/* Takes a stale pin out of the context.  Consumes a reference; sleeps. */
+/*
+ * The caller's reference will be put by gdmabuf_pin_put_going() or gdmabuf_pin_forget().  Any
+ * context.
+ */
+void gdmabuf_pin_goes(struct gdmabuf_pin *pin);
+void gdmabuf_pin_put_going(struct gdmabuf_pin *pin);
+/* Takes a stale pin, which goes, out of the context.  Consumes a reference; sleeps. */
 void gdmabuf_pin_forget(struct gdmabuf_pin *pin);
 /* The pages are going away: on return they are out of reach of CPUs. */
 void gdmabuf_pin_revoke(struct gdmabuf_pin *pin);
@@ -466,6 +473,8 @@ struct gdmabuf_quota {
 	atomic64_t leaving;	/* the part of bytes of watches without a pin */
 	struct gdmabuf_memlock memlock;
 	struct mutex evicting;	/* held by the user's export while giving up idle pins */
+	/* By kind: pins that ever began to go, and those of them that are gone. */
+	atomic_long_t going[2], gone[2];
 	atomic64_t mapped[2];	/* revocable memory mapped by CPUs: enum gdmabuf_mapper */
 };
 
@@ -479,6 +488,18 @@ static inline struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quot
 }
 
 void gdmabuf_quota_put(struct gdmabuf_quota *quota);
+/*
+ * A pin of @kind goes: exports do not find the pin any more, and a work item or another thread will
+ * put a reference.  Until then the pin is charged.  Any context.
+ */
+void gdmabuf_quota_goes(struct gdmabuf_quota *quota, u32 kind);
+/* The reference is put. */
+void gdmabuf_quota_gone(struct gdmabuf_quota *quota, u32 kind);
+/*
+ * Waits for as many pins as are going now.  Killable.  The caller holds no lock that the end of a
+ * pin needs.
+ */
+void gdmabuf_quota_wait_for_going(struct gdmabuf_quota *quota, u32 kind);
 /* Forgets the users with permanent charges. */
 void gdmabuf_quotas_exit(void);
 /* -EDQUOT: the limit is reached. */

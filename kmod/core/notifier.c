@@ -105,6 +105,7 @@ void gdmabuf_notifier_forget_locked(struct gdmabuf_pin *pin)
 	lockdep_assert_held(&notifier->lock);
 	if (!kref_get_unless_zero(&pin->kref))
 		return;
+	gdmabuf_pin_goes(pin);
 	list_add_tail(&pin->host.stale, &notifier->stale);
 	if (notifier->forgetting)
 		return;

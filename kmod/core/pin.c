@@ -111,6 +111,20 @@ bool gdmabuf_pin_drop(struct gdmabuf_pin *pin)
 	return atomic_read(&pin->buffers) > 0;
 }
 
+void gdmabuf_pin_goes(struct gdmabuf_pin *pin)
+{
+	gdmabuf_quota_goes(pin->quota, pin->ops->kind);
+}
+
+void gdmabuf_pin_put_going(struct gdmabuf_pin *pin)
+{
+	struct gdmabuf_quota *quota = pin->quota;
+	u32 kind = pin->ops->kind;
+
+	gdmabuf_pin_put(pin);
+	gdmabuf_quota_gone(quota, kind);
+}
+
 void gdmabuf_pin_forget(struct gdmabuf_pin *pin)
 {
 	bool kept;
@@ -120,7 +134,7 @@ void gdmabuf_pin_forget(struct gdmabuf_pin *pin)
 	mutex_unlock(&pin->ctx->lock);
 	if (kept)
 		gdmabuf_pin_put(pin);
-	gdmabuf_pin_put(pin);
+	gdmabuf_pin_put_going(pin);
 }
 
 static void gdmabuf_pin_forget_work(struct work_struct *work)
@@ -298,12 +312,23 @@ static int gdmabuf_pin_get_slot(struct gdmabuf_pin *pin)
 }
 
 /*
- * Of a user's exports, a single one at a time gives up idle pins, and only if no pin has ended
- * since the last try.  Otherwise a second export would find no idle pin while the first is giving a
- * pin up, or would give up more than needed.  The lock is not held while memory is pinned, because
- * a file system's server may delay the pinning.
+ * As gdmabuf_pin_may_fit(), after the end of the user's pins that go.  Such pins are charged until
+ * a work item or another thread has put them, which may be after the end of their process.
  */
-static bool gdmabuf_pin_make_room(int error, struct gdmabuf_pin *pin)
+static bool gdmabuf_pin_may_fit_soon(struct gdmabuf_pin *pin)
+{
+	if (!gdmabuf_pin_may_fit(pin))
+		gdmabuf_quota_wait_for_going(pin->quota, pin->ops->kind);
+	return gdmabuf_pin_may_fit(pin);
+}
+
+/*
+ * Of a user's exports, a single one at a time gives up idle pins, and only if no pin has ended
+ * since the last try, and no pin goes.  Otherwise a second export would find no idle pin while the
+ * first is giving a pin up, or would give up more than needed.  The lock is not held while memory
+ * is pinned, because a file system's server may delay the pinning.
+ */
+static bool gdmabuf_pin_make_room(int error, struct gdmabuf_pin *pin, bool *evicted)
 {
 	bool made;
 
@@ -311,7 +336,11 @@ static bool gdmabuf_pin_make_room(int error, struct gdmabuf_pin *pin)
 		return false;
 	if (mutex_lock_killable(&pin->quota->evicting))
 		return false;
-	made = gdmabuf_pin_may_fit(pin) || gdmabuf_pin_evict_for(error, pin);
+	made = gdmabuf_pin_may_fit_soon(pin);
+	if (!made && !fatal_signal_pending(current)) {
+		made = gdmabuf_pin_evict_for(error, pin);
+		*evicted |= made;
+	}
 	mutex_unlock(&pin->quota->evicting);
 	return made;
 }
@@ -319,15 +348,14 @@ static bool gdmabuf_pin_make_room(int error, struct gdmabuf_pin *pin)
 static int gdmabuf_pin_with_eviction(struct gdmabuf_pin *pin)
 {
 	int err = gdmabuf_pin_try(pin);
-	bool made_room = false;
+	bool evicted = false;
 
-	while (err && gdmabuf_pin_make_room(err, pin)) {
-		made_room = true;
+	while (err && gdmabuf_pin_make_room(err, pin, &evicted)) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		err = gdmabuf_pin_try(pin);
 	}
-	if (made_room && !err)
+	if (evicted && !err)
 		count(pin->ctx, retries);
 	return err;
 }

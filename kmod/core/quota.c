@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
+#include <linux/wait_bit.h>
 
 #include "core.h"
 
@@ -85,6 +86,31 @@ static void gdmabuf_quota_free(struct kref *kref) __releases(&quotas_lock)
 void gdmabuf_quota_put(struct gdmabuf_quota *quota)
 {
 	kref_put_lock(&quota->kref, gdmabuf_quota_free, &quotas_lock);
+}
+
+void gdmabuf_quota_goes(struct gdmabuf_quota *quota, u32 kind)
+{
+	gdmabuf_quota_get(quota);
+	atomic_long_inc(&quota->going[gdmabuf_kind_index(kind)]);
+}
+
+void gdmabuf_quota_gone(struct gdmabuf_quota *quota, u32 kind)
+{
+	atomic_long_t *gone = &quota->gone[gdmabuf_kind_index(kind)];
+
+	/* A full barrier, as wake_up_var() requires. */
+	atomic_long_inc_return(gone);
+	wake_up_var(gone);
+	gdmabuf_quota_put(quota);
+}
+
+void gdmabuf_quota_wait_for_going(struct gdmabuf_quota *quota, u32 kind)
+{
+	atomic_long_t *gone = &quota->gone[gdmabuf_kind_index(kind)];
+	long going = atomic_long_read(&quota->going[gdmabuf_kind_index(kind)]);
+
+	/* Pins that go later are not waited for: other threads may always make more go. */
+	wait_var_event_killable(gone, atomic_long_read(gone) - going >= 0);
 }
 
 void gdmabuf_quotas_exit(void)

@@ -167,6 +167,7 @@ void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
 		 * The work item puts the reference: here, with RM held, the last put would call the
 		 * provider.  A watch is freed once, so the work is not queued yet.
 		 */
+		gdmabuf_pin_goes(pin);
 		queue_work(gdmabuf_wq, &pin->forget);
 	}
 	gdmabuf_watch_uncharge(watch);

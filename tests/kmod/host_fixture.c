@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 long long total_settled(const char *counter)
@@ -18,6 +20,19 @@ long long total_settled(const char *counter)
 		now = gdm_read_total(counter);
 	} while (now != before);
 	return now;
+}
+
+void raise_ipc_lock(int raised)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		_exit(98);
+	data[0].effective &= ~(1U << CAP_IPC_LOCK);
+	data[0].effective |= (unsigned int)raised << CAP_IPC_LOCK;
+	if (syscall(SYS_capset, &header, data))
+		_exit(98);
 }
 
 struct setup host_test_begin(int fill, uint32_t flags)

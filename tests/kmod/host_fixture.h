@@ -11,6 +11,9 @@ enum { LENGTH = 64 * PAGE };
 /* Reads a counter once the number has stopped changing: stale pins of earlier tests go later. */
 long long total_settled(const char *counter);
 
+/* Raises or lowers CAP_IPC_LOCK in the effective set; the permitted set keeps the capability. */
+void raise_ipc_lock(int raised);
+
 /* A context, a range of LENGTH bytes, and an export of the range. */
 struct setup {
 	int ctx;

@@ -351,6 +351,57 @@ TEST(gpu_quota_not_in_vain,
 	EXPECT_EQ(user, 0);
 }
 
+/* Exports, keeps and frees all that the limit allows, again and again. */
+static void export_and_free(int ctx, int gpu, size_t length)
+{
+	for (int i = 0; i < 8; i++) {
+		uint64_t va = mockgpu_alloc(gpu, length, 0);
+		struct gdm_export e;
+
+		if (gdm_export_gpu(ctx, va, length, GDMABUF_KEEP, &e))
+			_exit(1);
+		close(e.fd);
+		mockgpu_free(gpu, va);
+	}
+	if (gdm_stats(ctx).out_evictions || gdm_stats(ctx).out_retries)
+		_exit(2);
+}
+
+static void fill_quota_again(void *arg)
+{
+	int gpu = mockgpu_open(), ctx = gdm_open();
+
+	(void)arg;
+	become_user(0);
+	export_and_free(ctx, gpu, MB - GPU_PAGE);
+}
+
+TEST(gpu_quota_of_freed, "Pins of freed memory do not count against the next export's quota.")
+{
+	int user;
+
+	parameter_set("gdmabuf", "gpu_quota_mb", "1");
+	user = in_child(fill_quota_again, NULL);
+	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	EXPECT_EQ(user, 0);
+}
+
+static void fill_bar_again(void *arg)
+{
+	const struct setup *s = arg;
+
+	gpu_set_budget(s, 9);
+	export_and_free(gdm_open(), s->gpu, 8 * GPU_PAGE);
+}
+
+TEST(gpu_bar_of_freed, "Pins of freed memory leave the BAR before the next export fails.")
+{
+	struct setup s = gpu_test_begin();
+
+	EXPECT_EQ(in_child(fill_bar_again, &s), 0);
+	gpu_test_end(&s);
+}
+
 static void exceed_quota_beside(void *arg)
 {
 	int gpu = *(int *)arg, ctx = gdm_open();

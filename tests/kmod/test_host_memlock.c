@@ -4,14 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,20 +43,6 @@ TEST(host_memlock,
      "not suffice.")
 {
 	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
-}
-
-/* Raises or lowers CAP_IPC_LOCK in the effective set; the permitted set keeps the capability. */
-static void raise_ipc_lock(int raised)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &header, data))
-		_exit(98);
-	data[0].effective &= ~(1U << CAP_IPC_LOCK);
-	data[0].effective |= (unsigned int)raised << CAP_IPC_LOCK;
-	if (syscall(SYS_capset, &header, data))
-		_exit(98);
 }
 
 static void lower_ipc_lock(void *arg)

@@ -13,6 +13,7 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/objects/user_event.h"
+#include "icd/program.h"
 #include "icd/queries/describe.h"
 #include "icd/queries/proofs.h"
 #include "icd/queries/support.h"
@@ -62,13 +63,25 @@ static bool platform_takes_imports(cl_platform_id platform)
 	return platform && !support_nothing(platform);
 }
 
+static void *address_import_function(void)
+{
+	program_has_function();
+	return (void *)layer_clImportMemoryARM;
+}
+
+static void *address_describe_function(void)
+{
+	program_needs_no_hint();
+	return (void *)describe_device;
+}
+
 /* A function for all platforms, which looks at the context of each call. */
 void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 {
 	if (name && !strcmp(name, "clImportMemoryARM"))
-		return (void *)layer_clImportMemoryARM;
+		return address_import_function();
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
-		return (void *)describe_device;
+		return address_describe_function();
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)proofs_run;
 	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
@@ -78,9 +91,9 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 								 const char *name)
 {
 	if (name && !strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
-		return (void *)layer_clImportMemoryARM;
+		return address_import_function();
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
-		return (void *)describe_device;
+		return address_describe_function();
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)proofs_run;
 	if (!name)

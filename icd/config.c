@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "icd/program.h"
 #include "util/log.h"
 
 static cl_version version_read(void)
@@ -42,18 +43,23 @@ bool config_host_access(void)
 	return config_version() >= CL_MAKE_VERSION(1, 1, 0);
 }
 
-bool config_image2d_from_buffer(void)
-{
-	const char *value = secure_getenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
-
-	return value && !strcmp(value, "1");
-}
-
 static const char *config_text(const char *name)
 {
 	const char *value = secure_getenv(name);
 
 	return value && *value ? value : NULL;
+}
+
+bool config_image2d_is_set(void)
+{
+	return config_text("CLIMPORT_IMAGE2D_FROM_BUFFER");
+}
+
+bool config_image2d_from_buffer(void)
+{
+	const char *value = config_text("CLIMPORT_IMAGE2D_FROM_BUFFER");
+
+	return value ? !strcmp(value, "1") : program_makes_images_of_imports();
 }
 
 const char *config_platform(void)

@@ -38,20 +38,6 @@ static int run_set_version(struct arguments *a)
 	return setenv("CLIMPORT_VERSION", version, 1) ? 1 : 0;
 }
 
-/*
- * FFmpeg uses no device without cl_khr_image2d_from_buffer, and makes images of imports alone.  A
- * value that the user has set stays.
- */
-static void run_report_image2d(const char *program)
-{
-	static const char *const names[] = { "ffmpeg", "ffplay" };
-	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
-			setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", "1", 0);
-}
-
 static int climport_run(int argc, char **argv)
 {
 	struct arguments a = { "run", argc, argv, 1, NULL };
@@ -72,7 +58,6 @@ static int climport_run(int argc, char **argv)
 		return status;
 	if (a.next == argc || !*argv[a.next])
 		return fail_usage("run: no program is named");
-	run_report_image2d(argv[a.next]);
 	return enable_layer() ? climport_start(argv + a.next) : 1;
 }
 

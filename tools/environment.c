@@ -27,7 +27,7 @@ const struct environment_variable environment_variables[] = {
 	  "error: a sentence for each fault, on standard error; debug: decisions as well; off, "
 	  "none or "
 	  "0: no message. Another value is reported, and taken for error" },
-	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "layer", "1 or 0", "0",
+	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "layer", "1 or 0", "0; 1 in ffmpeg and ffplay",
 	  "1: report cl_khr_image2d_from_buffer for devices on which the extension works for "
 	  "imports, "
 	  "though not for ordinary buffers" },

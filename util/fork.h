@@ -21,6 +21,8 @@
 
 #include <stdint.h>
 
+#include "util/shared.h"
+
 /*
  * A number that a process shares with none of its ancestors; never 0.  A load.  getpid() is no
  * such number: in two PID namespaces, parent and child may both be process 1.  The number is in a

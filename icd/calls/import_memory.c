@@ -9,6 +9,7 @@
 #include "icd/methods/method.h"
 #include "icd/objects/context.h"
 #include "icd/objects/memobj_watch.h"
+#include "icd/program.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -286,6 +287,7 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 	cl_int err;
 	cl_mem mem = import_unless_native(&call, &err, &native);
 
+	program_needs_no_hint();
 	if (native.call)
 		return import_memory_by_driver(&call, &native, errcode_ret);
 	if (errcode_ret)

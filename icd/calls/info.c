@@ -11,6 +11,7 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/objects/device.h"
+#include "icd/program.h"
 #include "icd/queries/support.h"
 
 #define MAX_NAMES (IMPORT_TYPES + 2)
@@ -47,6 +48,8 @@ static void names_of(struct names *names, unsigned int takes)
 	}
 	if (adds_image2d(takes))
 		names_add(names, "cl_khr_image2d_from_buffer", CL_MAKE_VERSION(1, 0, 0));
+	else if (takes & TAKES_IMAGE2D && !config_image2d_is_set())
+		program_misses_images();
 }
 
 /* An information query of a platform or a device. */

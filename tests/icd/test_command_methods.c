@@ -6,6 +6,7 @@
 #include "command_list.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -169,9 +170,24 @@ TEST_EACH_PAIR(updated_by_part, struct imported, importeds, struct form, forms,
 	fixture_close();
 }
 
-static bool methods_has_at_most(void *count)
+static void CL_CALLBACK methods_note_end(cl_mem mem, void *has_ended)
 {
-	return stub_live(STUB_MEM) <= *(long *)count;
+	(void)mem;
+	atomic_store((atomic_bool *)has_ended, true);
+}
+
+/* Releases an import.  The driver's end of the import sets *@has_ended. */
+static void methods_release(cl_mem mem, atomic_bool *has_ended)
+{
+	atomic_store(has_ended, false);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, methods_note_end, has_ended),
+		  CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+}
+
+static bool methods_has_ended(void *has_ended)
+{
+	return atomic_load((atomic_bool *)has_ended);
 }
 
 TEST_EACH_PAIR(
@@ -181,21 +197,20 @@ TEST_EACH_PAIR(
 	cl_mutable_command_khr command = NULL;
 	cl_command_buffer_khr list;
 	struct memory a, b;
-	long with_one;
+	atomic_bool has_ended;
 
 	methods_open(row, column, "1.0.0");
 	a = memory_open(row, "a");
-	with_one = stub_live(STUB_MEM);
 	b = memory_open(row, "b");
 	list = methods_record(a.mem, &command);
 	EXPECT_EQ(list_update(list, command, &b.mem), CL_SUCCESS);
-	cl.clReleaseMemObject(b.mem);
+	methods_release(b.mem, &has_ended);
 	methods_run(list, row, 1);
 	methods_run(list, row, 1);
 	EXPECT_EQ(b.at[0], 2);
-	EXPECT(stub_live(STUB_MEM) > with_one);
+	EXPECT(!atomic_load(&has_ended));
 	EXPECT_EQ(list_update(list, command, &a.mem), CL_SUCCESS);
-	EXPECT(process_settles(methods_has_at_most, &with_one));
+	EXPECT(process_settles(methods_has_ended, &has_ended));
 	cl.clReleaseMemObject(a.mem);
 	methods_run(list, row, 1);
 	EXPECT_EQ(a.at[0], 1);
@@ -211,17 +226,16 @@ TEST_EACH_PAIR(update_refused, struct imported, importeds, struct form, forms,
 	cl_mutable_command_khr command = NULL;
 	cl_command_buffer_khr list;
 	struct memory a, b;
-	long with_one;
+	atomic_bool has_ended;
 
 	methods_open(row, column, "1.0.0");
 	a = memory_open(row, "a");
-	with_one = stub_live(STUB_MEM);
 	b = memory_open(row, "b");
 	list = methods_record(a.mem, &command);
 	stub_fail("clUpdateMutableCommandsKHR", 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(list_update(list, command, &b.mem), CL_OUT_OF_RESOURCES);
-	cl.clReleaseMemObject(b.mem);
-	EXPECT(process_settles(methods_has_at_most, &with_one));
+	methods_release(b.mem, &has_ended);
+	EXPECT(process_settles(methods_has_ended, &has_ended));
 	methods_run(list, row, 1);
 	EXPECT_EQ(a.at[0], 1);
 	EXPECT_EQ(khr.release(list), CL_SUCCESS);

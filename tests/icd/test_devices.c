@@ -228,6 +228,38 @@ TEST_EACH(sub_devices, struct devices_memory, memories,
 	fixture_close();
 }
 
+static unsigned long devices_count_tests(void)
+{
+	return stub_calls("clEnqueueNativeKernel") + stub_calls("clBuildProgram");
+}
+
+TEST_EACH(sub_device_proved, struct devices_memory, memories,
+	  "What is proved for a root device needs no test on its sub-devices.")
+{
+	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	struct devices_bytes b;
+	cl_device_id ids[2];
+	unsigned long tests;
+
+	devices_reset(row->method);
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF); /* else each import is proved by its address */
+	fixture_open();
+	b = devices_map(row->is_dmabuf);
+	several_open(1, fix.device);
+	cl.clReleaseMemObject(devices_import(row, &b));
+	several_close();
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, ids, NULL), CL_SUCCESS);
+	several_open(2, ids);
+	tests = devices_count_tests();
+	cl.clReleaseMemObject(devices_import(row, &b));
+	EXPECT_EQ(devices_count_tests(), tests);
+	several_close();
+	cl.clReleaseDevice(ids[0]);
+	cl.clReleaseDevice(ids[1]);
+	devices_unmap(&b);
+	fixture_close();
+}
+
 TEST_EACH(sub_devices_of_two, struct devices_memory, memories,
 	  "A context of sub-devices of different root devices takes imports.")
 {

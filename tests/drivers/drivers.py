@@ -68,6 +68,8 @@ KNOWN = [
           "rusticl before Mesa 26 makes sub-buffers at misaligned origins"),
     Known("Intel.*2023", "ffmpeg_maps_.*|camera_ring", "plane",
           "the runtime of 2023 reads images of one channel wrongly (read_imagef without a sampler)"),
+    Known("Intel", "failed_wait_list_of_.*", "failed_wait",
+          "Intel's runtime calls a command complete whose wait list failed"),
     Known("rusticl.*sid", ".*", "hole_behind", "llvmpipe of Mesa 26.2 reads behind a buffer's last byte, and dies if no page "
           "is there: which tests die depends on their neighbours in memory", "Segmentation fault"),
     Known("Oclgrind", "sub_buffer_with_more_access", "sub_buffer_access",

@@ -170,6 +170,26 @@ TEST(user_event, "A kernel that waits for a user event runs when the event is se
 	EXPECT_EQ(seen[PAGE - 1], 1);
 }
 
+TEST(failed_wait, "The event of a kernel that waits for a failed event has an error.")
+{
+	const size_t one = 1;
+	cl_event gate, done;
+	cl_int err, status = CL_QUEUED;
+
+	proof_open();
+	gate = clCreateUserEvent(context, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, proof_kernel("nothing"), 1, NULL, &one, NULL, 1,
+					 &gate, &done),
+		  CL_SUCCESS);
+	EXPECT_EQ(clSetUserEventStatus(gate, -1), CL_SUCCESS);
+	EXPECT_EQ(clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT_EQ(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+				 NULL),
+		  CL_SUCCESS);
+	EXPECT(status < 0);
+}
+
 TEST(event_times, "A kernel is queued, submitted, started and ended, in this order.")
 {
 	static const cl_profiling_info names[] = { CL_PROFILING_COMMAND_QUEUED,

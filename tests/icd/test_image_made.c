@@ -20,7 +20,8 @@ static void made_open(enum stub_option habit, long value)
 	fixture_open();
 }
 
-static cl_mem made_try(cl_mem_object_type type, cl_mem parent, size_t pitch, cl_int *err)
+static cl_mem made_request(cl_mem_object_type type, cl_mem parent, size_t pitch, cl_mem_flags flags,
+			   void *pointer, cl_int *err)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
@@ -31,7 +32,12 @@ static cl_mem made_try(cl_mem_object_type type, cl_mem parent, size_t pitch, cl_
 		.mem_object = parent,
 	};
 
-	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, err);
+	return cl.clCreateImage(fix.context, flags, &format, &desc, pointer, err);
+}
+
+static cl_mem made_try(cl_mem_object_type type, cl_mem parent, size_t pitch, cl_int *err)
+{
+	return made_request(type, parent, pitch, 0, NULL, err);
 }
 
 static cl_mem made_create(cl_mem_object_type type, cl_mem parent)
@@ -113,6 +119,27 @@ TEST_EACH_PAIR(
 	       cl.clEnqueueFillImage(fix.queue, image, NULL, NULL, NULL, 0, NULL, NULL) ==
 		       CL_INVALID_OPERATION);
 	cl.clReleaseMemObject(image);
+	fixture_close();
+}
+
+TEST_EACH(with_a_pointer, struct image_type, types,
+	  "An image that the driver makes of an import takes no pointer, and no flags that the "
+	  "import "
+	  "excludes, also if the driver looks at neither.")
+{
+	unsigned char *memory;
+	cl_mem mem;
+	cl_int err;
+
+	made_open(STUB_ANY_POINTER, 1);
+	memory = pages_map(2);
+	mem = fixture_import_host(CL_MEM_READ_ONLY, memory, PAGE);
+	EXPECT(!made_request(row->type, mem, PITCH, CL_MEM_READ_ONLY, memory + PAGE, &err));
+	EXPECT_EQ(err, CL_INVALID_HOST_PTR);
+	EXPECT(!made_request(row->type, mem, PITCH, CL_MEM_READ_WRITE, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clReleaseMemObject(made_create(row->type, mem));
+	cl.clReleaseMemObject(mem);
 	fixture_close();
 }
 

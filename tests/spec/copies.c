@@ -115,6 +115,19 @@ static void copies_use(cl_kernel copy, cl_mem mem, cl_mem other, cl_mem_flags fl
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 }
 
+/* Inside of a page, an error is as good: a driver may copy what does not fill a cache line, or a page. */
+static cl_mem copies_first_import(const struct many_row *row, unsigned char *memory)
+{
+	cl_int error = 1;
+	cl_mem mem = released_later(spec.import(spec.context, row->flags, NULL,
+						memory + row->offset, row->size, &error));
+
+	if (error && row->offset && !spec.exact)
+		test_skip("memory inside of pages, with these flags: refused with %d", error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	return mem;
+}
+
 /* Copies of small memory show, if there are many. */
 TEST_EACH(no_memory_for_copies_of_many, struct many_row, many_rows,
 	  "R6-07 It will never fall back to copy operations and aliased buffers, instead producing "
@@ -135,8 +148,7 @@ TEST_EACH(no_memory_for_copies_of_many, struct many_row, many_rows,
 	other = plain_buffer(spec.page);
 	for (size_t i = 0; i < count * room; i += spec.page)
 		memory[i] = 1;
-	copies_use(copy, spec_import_host(row->flags, memory + row->offset, row->size), other,
-		   row->flags);
+	copies_use(copy, copies_first_import(row, memory), other, row->flags);
 	before = copies_peak();
 	for (size_t i = 1; i < count; i++)
 		copies_use(copy,

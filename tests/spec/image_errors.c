@@ -77,7 +77,8 @@ TEST(image_with_a_host_pointer, R6_55)
 {
 	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
 			       .image_width = SIDE,
-			       .image_height = SIDE };
+			       .image_height = SIDE,
+			       .image_row_pitch = object_row_pitch() };
 
 	need_shape(IMAGE);
 	desc.buffer = image_errors_import();

@@ -4,6 +4,8 @@
 #include "kernels.h"
 #include "object.h"
 
+enum { IMAGE_FORMATS = 512 }; /* more than a driver has */
+
 static void image_copy_to_buffer(const struct object *o, cl_mem buffer)
 {
 	if (o->shape == IMAGE_1D)
@@ -98,14 +100,10 @@ TEST_EACH(image_outlives_what_it_is_made_of, struct image_row, image_shapes, R6_
 	struct object o;
 
 	object_make(&o, row->shape, HOST_MEMORY, CL_MEM_READ_WRITE);
-	EXPECT_EQ(clReleaseMemObject(o.import), CL_SUCCESS);
+	spec_release_now(o.import);
 	if (o.parent != o.import)
-		EXPECT_EQ(clReleaseMemObject(o.parent), CL_SUCCESS);
+		spec_release_now(o.parent);
 	expect_shared_image(&o);
-	/* undo_all() releases each object once more. */
-	clRetainMemObject(o.import);
-	if (o.parent != o.import)
-		clRetainMemObject(o.parent);
 }
 
 /* Row pitch 0 stands for rows without padding. */
@@ -239,6 +237,23 @@ TEST_EACH(image, struct image_form, image_forms, R6_55)
 	expect_shared_image(&o);
 }
 
+/* The list is asked: drivers differ in the error for a format that is not in it. */
+static void need_image_format(const cl_image_format *format)
+{
+	cl_image_format formats[IMAGE_FORMATS];
+	cl_uint count = 0;
+	cl_int err = clGetSupportedImageFormats(spec.context, CL_MEM_READ_WRITE,
+						CL_MEM_OBJECT_IMAGE2D, IMAGE_FORMATS, formats,
+						&count);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	for (cl_uint i = 0; i < count && i < IMAGE_FORMATS; i++)
+		if (!memcmp(&formats[i], format, sizeof(*format)))
+			return;
+	test_skip("device has no images of the format %#x, %#x", format->image_channel_order,
+		  format->image_channel_data_type);
+}
+
 /* A picture of one byte per pixel: the red bytes of the kernel's pixels. */
 TEST(image_of_one_channel, R6_55)
 {
@@ -251,11 +266,10 @@ TEST(image_of_one_channel, R6_55)
 	cl_mem image, buffer;
 
 	need_shape(IMAGE);
+	need_image_format(&gray);
 	desc.buffer = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 	image = released_later(
 		clCreateImage(spec.context, CL_MEM_READ_WRITE, &gray, &desc, NULL, &error));
-	if (error == CL_IMAGE_FORMAT_NOT_SUPPORTED)
-		test_skip("device has no images of CL_R, CL_UNSIGNED_INT8");
 	EXPECT_EQ(error, CL_SUCCESS);
 	buffer = plain_buffer(sizeof(seen));
 	spec_fill_memory(memory, BYTES, 9);

@@ -23,7 +23,7 @@ size_t object_origin(void)
 }
 
 /* At least a pixel more than a row, in units of the device's pitch alignment. */
-static size_t row_pitch(void)
+size_t object_row_pitch(void)
 {
 	size_t pixels = device_number(CL_DEVICE_IMAGE_PITCH_ALIGNMENT);
 
@@ -43,7 +43,7 @@ static size_t object_offset_in_page(void)
 
 static void object_make_import(struct object *o, const struct object_form *form)
 {
-	size_t size = object_origin() + SIDE * row_pitch() + BYTES;
+	size_t size = object_origin() + SIDE * object_row_pitch() + BYTES;
 	struct dma_buf *buf;
 
 	if (form->is_large)
@@ -106,7 +106,7 @@ static cl_mem make_image_2d(struct object *o, const struct object_form *form, cl
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
 		.image_width = SIDE,
 		.image_height = SIDE,
-		.image_row_pitch = row_pitch(),
+		.image_row_pitch = object_row_pitch(),
 		.buffer = buffer,
 	};
 
@@ -156,7 +156,7 @@ static bool has_image2d(void)
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
 		.image_width = SIDE,
 		.image_height = SIDE,
-		.image_row_pitch = row_pitch(),
+		.image_row_pitch = object_row_pitch(),
 		.buffer = spec_import_host(0, memory, spec.page),
 	};
 	cl_int error = 1;

@@ -93,6 +93,9 @@ cl_mem object_derive(cl_mem import, enum shape shape, cl_mem_flags flags, cl_int
 /* Where object_derive() puts the object; bytes. */
 size_t object_derived_origin(enum shape shape);
 
+/* Of images from buffers, in bytes: more than a row's pixels take. */
+size_t object_row_pitch(void);
+
 /* The offset for sub-buffers of which images are made, too. */
 size_t object_origin(void);
 

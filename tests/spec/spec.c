@@ -144,6 +144,21 @@ cl_mem released_later(cl_mem mem)
 	return mem;
 }
 
+static void undo_nothing(void *mem)
+{
+	(void)mem;
+}
+
+void spec_release_now(cl_mem mem)
+{
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	for (size_t i = undo_count; i--;)
+		if (undos[i].undo == release_mem && undos[i].arg == mem) {
+			undos[i].undo = undo_nothing;
+			return;
+		}
+}
+
 cl_mem spec_import(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
 		   size_t size)
 {

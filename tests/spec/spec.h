@@ -171,6 +171,9 @@ void expect_no_leak(void (*attempt)(void *), void *arg);
 /* Releases @mem after the test; returns @mem. */
 cl_mem released_later(cl_mem mem);
 
+/* Releases @mem, an object of released_later(), in the test. */
+void spec_release_now(cl_mem mem);
+
 /*
  * Checks of what an import has no part in, and of bytes that kernels write: if the check fails in the same
  * way on the driver's own buffers, the fault is the driver's.

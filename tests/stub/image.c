@@ -152,12 +152,11 @@ static cl_int image_from_parent(struct mem *image, struct context *context, cl_m
 
 	if (!err && parent->context != context)
 		err = CL_INVALID_CONTEXT;
-	if (!err)
-		err = parent_flags_check(image->flags, parent->flags);
+	if (!err && !stub_get(STUB_ANY_POINTER))
+		err = host_ptr ? CL_INVALID_HOST_PTR
+			       : parent_flags_check(image->flags, parent->flags);
 	if (err)
 		return err;
-	if (host_ptr)
-		return CL_INVALID_HOST_PTR;
 	if (image->size > parent->size)
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	object_retain(context);

@@ -171,8 +171,8 @@ static cl_mem image_create_proved(struct context *context, cl_mem image,
 	return image_create_on_backing(context, r, parent, err);
 }
 
-/* PoCL 3.1 takes a pointer and any flags. */
-static cl_int image_check_1d(const struct image_request *r, const struct memobj *parent)
+/* PoCL 3.1 and Intel's runtime take a pointer, and PoCL any flags. */
+static cl_int image_check_by_driver(const struct image_request *r, const struct memobj *parent)
 {
 	struct image_parent from;
 	cl_int err = image_parent_get(parent->handle, &from);
@@ -193,8 +193,7 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 		*hides_parent = true;
 		return image_create_2d(context, r, parent, err);
 	}
-	if (type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
-		*err = image_check_1d(r, parent);
+	*err = image_check_by_driver(r, parent);
 	if (*err)
 		return NULL;
 	image = image_by_driver(r, r->flags, r->desc, r->host_ptr, err);

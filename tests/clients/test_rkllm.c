@@ -12,7 +12,7 @@ enum { TENSOR = 4096 };
 TEST(rkllm_symbols, "A program that knows libOpenCL.so alone finds clImportMemoryARM there.")
 {
 	const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
-	void *library = dlopen(OPENCL_SHIM, RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(OPENCL_WITH_SYMBOL, RTLD_NOW | RTLD_LOCAL);
 	unsigned char *at = aligned_alloc(PAGE, TENSOR);
 	cl_int err;
 	cl_mem mem;

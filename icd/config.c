@@ -43,6 +43,13 @@ bool config_host_access(void)
 	return config_version() >= CL_MAKE_VERSION(1, 1, 0);
 }
 
+bool config_in_place(void)
+{
+	const char *value = secure_getenv("CLIMPORT_HOST_PTR");
+
+	return value && !strcmp(value, "1");
+}
+
 static const char *config_text(const char *name)
 {
 	const char *value = secure_getenv(name);

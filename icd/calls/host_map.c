@@ -6,6 +6,7 @@
  */
 #include "icd/access/mapping.h"
 #include "icd/calls/host_access.h"
+#include "icd/calls/in_place.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 
@@ -62,17 +63,27 @@ void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer
 					   cl_uint num_wait, const cl_event *wait, cl_event *event,
 					   cl_int *errcode_ret)
 {
+	struct in_place_call call = { flags, offset, size };
+	struct memobj *obj = in_place_get(buffer);
+	struct in_place_map *map;
+	cl_int err = in_place_map_begin(obj, &call, &map);
 	struct access a;
-	cl_int err;
 	void *ptr;
 
 	access_none(&a, num_wait, wait, event);
-	err = host_map_begin(&a, "clEnqueueMapBuffer", queue, buffer, flags, blocking);
-	if (err)
-		return host_map_refuse(err, errcode_ret);
-	ptr = next.clEnqueueMapBuffer(queue, buffer, access_blocking(&a, blocking), flags, offset,
-				      size, a.num_wait, a.wait, a.event, &err);
-	return host_map_end(&a, queue, buffer, ptr, err, blocking, errcode_ret);
+	if (!err)
+		err = host_map_begin(&a, "clEnqueueMapBuffer", queue, buffer, flags, blocking);
+	if (err) {
+		ptr = host_map_refuse(err, errcode_ret);
+	} else {
+		ptr = next.clEnqueueMapBuffer(queue, buffer, access_blocking(&a, blocking),
+					      call.flags, offset, call.size, a.num_wait, a.wait,
+					      a.event, &err);
+		ptr = host_map_end(&a, queue, buffer, ptr, err, blocking, errcode_ret);
+	}
+	ptr = in_place_map_end(obj, map, offset, ptr);
+	memobj_put(obj);
+	return ptr;
 }
 
 void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
@@ -96,9 +107,8 @@ void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, 
 	return host_map_end(&a, queue, image, ptr, err, blocking, errcode_ret);
 }
 
-cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr,
-						 cl_uint num_wait, const cl_event *wait,
-						 cl_event *event)
+static cl_int host_map_unmap(cl_command_queue queue, cl_mem mem, void *ptr, cl_uint num_wait,
+			     const cl_event *wait, cl_event *event)
 {
 	struct access a;
 	cl_int err;
@@ -112,4 +122,25 @@ cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem 
 	if (!err && a.bracket)
 		mapping_unmap(ptr, a.bracket);
 	return access_end(&a, err, CL_FALSE);
+}
+
+cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr,
+						 cl_uint num_wait, const cl_event *wait,
+						 cl_event *event)
+{
+	struct memobj *obj = in_place_get(mem);
+	struct in_place_map *map = obj ? in_place_map_take(obj->in_place, ptr) : NULL;
+	cl_int err;
+
+	if (obj && !map)
+		err = CL_INVALID_VALUE;
+	else
+		err = host_map_unmap(queue, mem, map ? in_place_map_of_driver(map) : ptr, num_wait,
+				     wait, event);
+	if (map && err)
+		in_place_map_add(obj->in_place, map, in_place_map_of_driver(map));
+	else
+		in_place_map_free(map);
+	memobj_put(obj);
+	return err;
 }

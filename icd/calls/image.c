@@ -21,7 +21,7 @@ static cl_mem image_create_by_method(struct context *context, const struct image
 	image = parent->method->create_image(context, parent, r, &hides_parent, err);
 	if (!is_created(image, *err))
 		return image;
-	return derive_record(image, parent, 0, hides_parent, err);
+	return derive_record(image, parent, 0, hides_parent, NULL, err);
 }
 
 static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clImportMemoryARM. */
 #include "icd/access/mapping.h"
+#include "icd/calls/import_memory.h"
 #include "icd/calls/properties.h"
 #include "icd/config.h"
 #include "icd/error.h"
@@ -26,6 +27,7 @@ struct request {
 	struct properties properties;
 	cl_mem_flags flags;
 	struct import_desc desc;
+	struct in_place *in_place; /* of an in-place buffer, the record's on success; or NULL */
 };
 
 static cl_int request_parse(const struct import_call *call, struct request *r)
@@ -50,6 +52,7 @@ static cl_int request_parse(const struct import_call *call, struct request *r)
 		.size = call->size,
 		.access = flags_access(r->flags),
 	};
+	r->in_place = NULL;
 	return CL_SUCCESS;
 }
 
@@ -62,7 +65,8 @@ static bool keeps_consistent(const struct properties *p)
 }
 
 static cl_int import_memory_record(const struct method_ops *ops, const struct method_buffer *buffer,
-				   cl_context context, struct import_region *region)
+				   cl_context context, struct import_region *region,
+				   struct in_place *in_place)
 {
 	const struct memobj like = {
 		.handle = buffer->handle,
@@ -70,6 +74,7 @@ static cl_int import_memory_record(const struct method_ops *ops, const struct me
 		.region = region,
 		.bracket = import_needs_bracket(region),
 		.method = ops,
+		.in_place = in_place,
 		.hidden = buffer->hidden,
 	};
 
@@ -86,13 +91,14 @@ static void CL_CALLBACK import_memory_destroyed(cl_mem mem, void *region)
 /* The region is held until the driver has destroyed the buffer, also on failure. */
 static cl_int import_memory_finish(const struct context *context, cl_context handle,
 				   const struct method_ops *ops, struct import_region *region,
-				   const struct method_buffer *buffer, bool each)
+				   const struct method_buffer *buffer, bool each,
+				   struct in_place *in_place)
 {
 	cl_int err = memobj_watch(buffer->handle, region, import_memory_destroyed);
 
 	if (!err && each)
 		err = ops->prove_buffer(context, buffer->handle, region->addr);
-	return err ? err : import_memory_record(ops, buffer, handle, region);
+	return err ? err : import_memory_record(ops, buffer, handle, region, in_place);
 }
 
 static cl_mem import_memory_create(cl_context handle, struct context *context,
@@ -109,7 +115,7 @@ static cl_mem import_memory_create(cl_context handle, struct context *context,
 		*err = ops->create(handle, flags, region, align, &buffer);
 	if (*err)
 		return NULL;
-	*err = import_memory_finish(context, handle, ops, region, &buffer, each);
+	*err = import_memory_finish(context, handle, ops, region, &buffer, each, r->in_place);
 	if (!*err)
 		return buffer.handle;
 	next.clReleaseMemObject(buffer.handle);
@@ -141,6 +147,39 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 	if (*err)
 		return NULL;
 	mem = import_memory_create(handle, context, ops, r, region, align, err);
+	import_put(region); /* on success the object holds the region */
+	return mem;
+}
+
+/*
+ * The host writes to buffers of any flags, and a driver of another memory knows no imports, so the
+ * memory has to be writable.  Memory is looked at before the self-tests, as in check_before_tests().
+ */
+cl_mem import_memory_in_place(cl_context handle, struct context *context,
+			      const struct in_place_request *request, cl_int *err)
+{
+	struct request r = {
+		.properties = { IMPORT_HOST, CONSISTENCY_DEFAULT },
+		.desc = { IMPORT_HOST, request->memory, request->size, IMPORT_READ | IMPORT_WRITE,
+			  false },
+		.in_place = request->in_place,
+	};
+	const struct method_ops *ops;
+	struct import_region *region;
+	cl_mem mem = NULL;
+	size_t align;
+
+	*err = flags_parse(request->flags, &r.flags);
+	if (!*err)
+		*err = error_to_cl(import_get(&r.desc, &region));
+	if (*err)
+		return NULL;
+	*err = CL_INVALID_OPERATION;
+	ops = context_method(context, IMPORT_HOST, &align);
+	if (ops && ops->quirks & METHOD_REPLACES_HOST_PTR)
+		mem = import_memory_create(handle, context, ops, &r, region, align, err);
+	else if (ops)
+		log_error("the driver's own buffers with host pointers work in place");
 	import_put(region); /* on success the object holds the region */
 	return mem;
 }
@@ -186,7 +225,7 @@ static cl_int import_memory_record_native(const struct import_call *call,
 
 	if (err)
 		return err;
-	err = import_memory_record(ops, &buffer, call->context, region);
+	err = import_memory_record(ops, &buffer, call->context, region, NULL);
 	import_put(region);
 	return err;
 }

@@ -4,8 +4,11 @@
  * memory to other users: the queue's open bracket is closed first, then the driver is called.
  */
 #include "icd/access/queue_bracket.h"
+#include "icd/calls/in_place.h"
+#include "icd/config.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
+#include "icd/objects/svm.h"
 
 cl_int CL_API_CALL layer_clFinish(cl_command_queue queue)
 {
@@ -52,6 +55,8 @@ cl_int CL_API_CALL layer_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_u
 						    const cl_event *wait, cl_event *event)
 {
 	queue_bracket_close(queue);
+	if (in_place_has_any(count, mems))
+		return in_place_migrate(queue, count, mems, flags, num_wait, wait, event);
 	return next.clEnqueueMigrateMemObjects(queue, count, mems, flags, num_wait, wait, event);
 }
 
@@ -93,6 +98,8 @@ cl_int CL_API_CALL layer_clEnqueueSVMFree(
 	void *user_data, cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	queue_bracket_close(queue);
+	for (cl_uint i = 0; config_in_place() && !free_function && pointers && i < count; i++)
+		svm_remove(pointers[i]);
 	return next.clEnqueueSVMFree(queue, count, pointers, free_function, user_data, num_wait,
 				     wait, event);
 }

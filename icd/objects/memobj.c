@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "icd/methods/method.h"
+#include "icd/objects/in_place.h"
 #include "util/log.h"
 
 HANDLE_TABLE_DEFINE(memobj_table, NULL); /* cl_mem -> struct memobj */
@@ -25,6 +26,7 @@ void memobj_put(struct memobj *obj)
 		struct memobj *parent = obj->parent;
 
 		import_put(obj->region);
+		in_place_free(obj->in_place);
 		if (obj->hidden)
 			obj->method->release_hidden(obj->hidden);
 		free(obj);

@@ -14,6 +14,7 @@
 #include "icd/objects/handle_table.h"
 #include "import/import.h"
 
+struct in_place;
 struct method_ops;
 
 struct memobj {
@@ -26,6 +27,7 @@ struct memobj {
 	struct memobj *parent;	      /* held; NULL for an import */
 	bool hides_parent;	      /* the driver does not know the parent: the layer answers */
 	const struct method_ops *method; /* by which the driver took the import */
+	struct in_place *in_place; /* of an in-place buffer, released with the record; or NULL */
 	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
 };
 
@@ -80,7 +82,8 @@ cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queu
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller
  *
- * Holds like->region and like->parent.  like->hidden is taken over on success only.
+ * Holds like->region and like->parent.  like->hidden and like->in_place are taken over on success
+ * only.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */

@@ -67,27 +67,28 @@ enum stub_option {
 	STUB_KHR_HABITS,	  /* bits: enum stub_khr_habit */
 	STUB_OPAQUE_COPIES,	  /* bits of devices: works on a copy of opaque memory */
 	STUB_OPAQUE_CACHED,	  /* bits of devices: caches opaque memory that was read */
-	STUB_MAX_ALLOC,		  /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
-	STUB_TRAILING_SPACE,	  /* extension strings end with a space */
-	STUB_NO_IMAGES,		  /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
-	STUB_NO_FAILURE_BEHIND,	  /* a command behind a failed event hangs for ever */
-	STUB_ENQUEUE_DELAY,	  /* milliseconds until a command is in the queue */
-	STUB_KERNEL_FAIL,	  /* kernels end with the (negative) status */
-	STUB_FAULT_DELAY,	  /* milliseconds that an injected fault takes */
-	STUB_FAILED_HANDLE,	  /* a failing creating call also returns an unusable handle */
-	STUB_NO_CONTEXT_DEVICES,  /* contexts report no devices */
-	STUB_FAULT_STAYS,	  /* an injected fault repeats at each further call */
-	STUB_NO_NATIVE_KERNEL,	  /* devices lack CL_EXEC_NATIVE_KERNEL */
-	STUB_GPU,		  /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
-	STUB_HANG,		  /* while set, clFinish does not return */
-	STUB_FINISH_EARLY,	  /* clFinish does not wait for commands with wait lists */
-	STUB_COPYING_READ_ONLY,	  /* CL_MEM_READ_ONLY host pointers are copied by kernels */
-	STUB_COPYING_WRITE_ONLY,  /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
-	STUB_COPYING_ABOVE,	  /* host pointers of more bytes are copied, unless 0 */
-	STUB_COPYING_FILES,	  /* mappings of files are copied */
-	STUB_COPYING_SHARED,	  /* mappings of shared memory and of dma-bufs are copied */
-	STUB_COPYING_DMABUFS,	  /* mappings of (fake) dma-bufs are copied */
-	STUB_COPYING_UNWRITABLE,  /* mappings without write permission are copied */
+	STUB_OPAQUE_STAGED, /* maps of opaque memory give a copy, migrations of opaque memory abort */
+	STUB_MAX_ALLOC,	    /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
+	STUB_TRAILING_SPACE,	       /* extension strings end with a space */
+	STUB_NO_IMAGES,		       /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
+	STUB_NO_FAILURE_BEHIND,	       /* a command behind a failed event hangs for ever */
+	STUB_ENQUEUE_DELAY,	       /* milliseconds until a command is in the queue */
+	STUB_KERNEL_FAIL,	       /* kernels end with the (negative) status */
+	STUB_FAULT_DELAY,	       /* milliseconds that an injected fault takes */
+	STUB_FAILED_HANDLE,	       /* a failing creating call also returns an unusable handle */
+	STUB_NO_CONTEXT_DEVICES,       /* contexts report no devices */
+	STUB_FAULT_STAYS,	       /* an injected fault repeats at each further call */
+	STUB_NO_NATIVE_KERNEL,	       /* devices lack CL_EXEC_NATIVE_KERNEL */
+	STUB_GPU,		       /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
+	STUB_HANG,		       /* while set, clFinish does not return */
+	STUB_FINISH_EARLY,	       /* clFinish does not wait for commands with wait lists */
+	STUB_COPYING_READ_ONLY,	       /* CL_MEM_READ_ONLY host pointers are copied by kernels */
+	STUB_COPYING_WRITE_ONLY,       /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
+	STUB_COPYING_ABOVE,	       /* host pointers of more bytes are copied, unless 0 */
+	STUB_COPYING_FILES,	       /* mappings of files are copied */
+	STUB_COPYING_SHARED,	       /* mappings of shared memory and of dma-bufs are copied */
+	STUB_COPYING_DMABUFS,	       /* mappings of (fake) dma-bufs are copied */
+	STUB_COPYING_UNWRITABLE,       /* mappings without write permission are copied */
 	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
 	STUB_COPYING_HOST_ACCESS,      /* objects with CL_MEM_HOST_* flags are copied by kernels */
 	STUB_COPYING_SEVERAL,	       /* host pointers to several mappings are copied */

@@ -186,7 +186,8 @@ const struct method_ops method_opaque_fd_ops = {
 	.release_hidden = part_release,
 	.context_release = opaque_fd_context_release,
 	.describe = opaque_fd_describe,
-	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,
+	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS |
+		  METHOD_REPLACES_HOST_PTR,
 	.extension = EXTENSION,
 	.cpu_optional = true,
 };

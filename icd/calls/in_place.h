@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls on in-place buffers (objects/in_place.h), whose memory is the program's, and stays at the
+ * program's address.
+ *
+ * Khronos' specification of clCreateBuffer: "OpenCL implementations are allowed to cache the buffer
+ * contents pointed to by host_ptr in device memory."  A program may therefore count on its memory
+ * alone where the specification says that the memory has "the latest bits": behind a map.  An
+ * in-place buffer has the latest bits at all times, and so needs commands of the driver for their
+ * order, their events and their errors only.  Such a command moves a single byte.
+ */
+#ifndef ICD_CALLS_IN_PLACE_H
+#define ICD_CALLS_IN_PLACE_H
+
+#include "icd/objects/in_place.h"
+#include "icd/objects/memobj.h"
+
+/* A reference to the record of an in-place buffer, to be put; NULL: @mem is none. */
+struct memobj *in_place_get(cl_mem mem);
+
+/* The arguments of a map, as the driver gets them. */
+struct in_place_call {
+	cl_map_flags flags;
+	size_t offset, size;
+};
+
+/**
+ * in_place_map_begin - prepare a map of an in-place buffer
+ * @call: changed on success: the driver's map has a byte, and its unmap writes nothing
+ * @map: set on success; NULL if @obj is NULL
+ *
+ * Returns CL_SUCCESS or the error for wrong arguments.
+ */
+cl_int in_place_map_begin(const struct memobj *obj, struct in_place_call *call,
+			  struct in_place_map **map);
+
+/*
+ * @pointer: the driver's.  The program's pointer for @offset, or NULL if the driver has given none;
+ * @pointer if @map is NULL.
+ */
+void *in_place_map_end(const struct memobj *obj, struct in_place_map *map, size_t offset,
+		       void *pointer);
+
+/**
+ * in_place_transfer - a read or write between an in-place buffer and @memory of the program
+ * @size: 1 on return if the bytes are at @memory already, because @memory is their own place
+ */
+void in_place_transfer(cl_mem buffer, size_t offset, size_t *size, const void *memory);
+
+/* Whether CL_MEM_HOST_* flags forbid a read or write, CL_MAP_READ or CL_MAP_WRITE, of an in-place buffer. */
+bool in_place_forbids(cl_mem buffer, cl_map_flags access);
+
+/* Whether one of @count objects is an in-place buffer. */
+bool in_place_has_any(cl_uint count, const cl_mem *mems);
+
+/*
+ * clEnqueueMigrateMemObjects with in-place buffers, which stay where they are: the driver migrates the
+ * others.
+ */
+cl_int in_place_migrate(cl_command_queue queue, cl_uint count, const cl_mem *mems,
+			cl_mem_migration_flags flags, cl_uint num_wait, const cl_event *wait,
+			cl_event *event);
+
+#endif /* ICD_CALLS_IN_PLACE_H */

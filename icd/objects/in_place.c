@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/objects/in_place.h"
+
+#include <stdlib.h>
+
+#include "util/list.h"
+#include "util/lock.h"
+#include "util/log.h"
+
+struct in_place {
+	cl_mem_flags flags;
+	bool has_properties;
+	struct list maps; /* of struct in_place_map, the last at the end */
+};
+
+struct in_place_map {
+	struct list link;
+	void *pointer, *of_driver;
+};
+
+LOCK_DEFINE(in_place_lock, LOCK_LAST); /* the lists of maps */
+
+struct in_place *in_place_create(cl_mem_flags flags, bool has_properties)
+{
+	struct in_place *in_place = malloc(sizeof(*in_place));
+
+	if (!in_place) {
+		log_error("no memory for the record of a buffer");
+		return NULL;
+	}
+	*in_place = (struct in_place){ .flags = flags, .has_properties = has_properties };
+	list_init(&in_place->maps);
+	return in_place;
+}
+
+void in_place_free(struct in_place *in_place)
+{
+	if (!in_place)
+		return;
+	for (struct list *link; (link = list_take(&in_place->maps));)
+		free(container_of(link, struct in_place_map, link));
+	free(in_place);
+}
+
+cl_mem_flags in_place_flags(const struct in_place *in_place)
+{
+	return in_place->flags;
+}
+
+bool in_place_has_properties(const struct in_place *in_place)
+{
+	return in_place->has_properties;
+}
+
+cl_mem_flags in_place_driver_flags(cl_mem_flags flags)
+{
+	return flags & ~(cl_mem_flags)(CL_MEM_USE_HOST_PTR | CL_MEM_HOST_WRITE_ONLY);
+}
+
+struct in_place_map *in_place_map_create(void *pointer)
+{
+	struct in_place_map *map = malloc(sizeof(*map));
+
+	if (map)
+		*map = (struct in_place_map){ .pointer = pointer };
+	else
+		log_error("no memory for the record of a map");
+	return map;
+}
+
+void in_place_map_free(struct in_place_map *map)
+{
+	free(map);
+}
+
+void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void *of_driver)
+{
+	map->of_driver = of_driver;
+	lock_acquire(&in_place_lock);
+	list_add(&in_place->maps, &map->link);
+	lock_release(&in_place_lock);
+}
+
+static struct in_place_map *in_place_map_find(const struct in_place *in_place, const void *pointer)
+	REQUIRES(in_place_lock)
+{
+	for (struct list *link = in_place->maps.prev; link != &in_place->maps; link = link->prev) {
+		struct in_place_map *map = container_of(link, struct in_place_map, link);
+
+		if (map->pointer == pointer)
+			return map;
+	}
+	return NULL;
+}
+
+struct in_place_map *in_place_map_take(struct in_place *in_place, const void *pointer)
+{
+	struct in_place_map *map;
+
+	lock_acquire(&in_place_lock);
+	map = in_place_map_find(in_place, pointer);
+	if (map)
+		list_remove(&map->link);
+	lock_release(&in_place_lock);
+	return map;
+}
+
+void *in_place_map_of_driver(const struct in_place_map *map)
+{
+	return map->of_driver;
+}

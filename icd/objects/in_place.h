@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In-place buffers: buffers that a program creates with CL_MEM_USE_HOST_PTR, and that the layer has
+ * made imports (calls/create_buffer.c).  Sub-buffers of such buffers are in-place buffers, too.
+ *
+ * The program never heard of imports.  So the record has what the program expects of a buffer with a
+ * host pointer, and the driver's object does not have.
+ */
+#ifndef ICD_OBJECTS_IN_PLACE_H
+#define ICD_OBJECTS_IN_PLACE_H
+
+#include <stdbool.h>
+
+#include "icd/cl_compat.h"
+
+struct in_place;
+
+/*
+ * @flags: for clGetMemObjectInfo
+ * @has_properties: the program gave a list of properties, which is empty
+ *
+ * NULL: no memory, logged.
+ */
+struct in_place *in_place_create(cl_mem_flags flags, bool has_properties);
+
+/* @in_place may be NULL. */
+void in_place_free(struct in_place *in_place);
+
+cl_mem_flags in_place_flags(const struct in_place *in_place);
+bool in_place_has_properties(const struct in_place *in_place);
+
+/* The flags of the driver's object, of which the layer needs maps for reading. */
+cl_mem_flags in_place_driver_flags(cl_mem_flags flags);
+
+/* A map of the buffer: the pointer that the program has, and the pointer that the driver gave. */
+struct in_place_map;
+
+/* NULL: no memory, logged.  Ends with in_place_map_free(), or in_place_map_add(). */
+struct in_place_map *in_place_map_create(void *pointer);
+void in_place_map_free(struct in_place_map *map);
+
+/* The driver has mapped the buffer. */
+void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void *of_driver);
+
+/* The last map with the pointer, which the caller then owns; NULL: there is none. */
+struct in_place_map *in_place_map_take(struct in_place *in_place, const void *pointer);
+void *in_place_map_of_driver(const struct in_place_map *map);
+
+#endif /* ICD_OBJECTS_IN_PLACE_H */

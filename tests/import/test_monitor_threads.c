@@ -30,7 +30,7 @@ static long rounds_wanted(void)
  */
 struct pair {
 	char *at;
-	atomic_long to_unmap, mapped; /* rounds */
+	atomic_long to_unmap, unmapped; /* rounds */
 	long rounds, watched, wrong;
 };
 
@@ -42,14 +42,35 @@ static void *pair_unmap(void *arg)
 		while (atomic_load(&pair->to_unmap) < i)
 			sched_yield();
 		munmap(pair->at, SIZE);
+		atomic_store(&pair->unmapped, i);
 	}
 	return NULL;
+}
+
+static void pair_place(struct pair *pair)
+{
+	pair->at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(pair->at != MAP_FAILED);
+	monitor_fixture_wait(pair->at, SIZE);
 }
 
 static bool pair_map(struct pair *pair)
 {
 	return mmap(pair->at, SIZE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED;
+}
+
+/* False: another thread of the process, as of the sanitizer, has got the address meanwhile. */
+static bool pair_map_again(struct pair *pair, long round)
+{
+	bool is_unmapped = false;
+
+	while (!pair_map(pair)) {
+		if (is_unmapped)
+			return false;
+		is_unmapped = atomic_load(&pair->unmapped) >= round;
+	}
+	return true;
 }
 
 /* A round begins and ends with memory at the address. */
@@ -60,8 +81,8 @@ static void pair_run(struct pair *pair)
 		bool is_watched = !monitor_watch((uintptr_t)pair->at, SIZE, &watch);
 
 		atomic_store(&pair->to_unmap, i);
-		while (!pair_map(pair))
-			;
+		if (!pair_map_again(pair, i))
+			pair_place(pair);
 		if (!is_watched)
 			continue;
 		pair->watched++;
@@ -77,9 +98,7 @@ static void *pair_main(void *number)
 	pthread_t thread;
 
 	*pair = (struct pair){ .rounds = rounds_wanted() };
-	pair->at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	EXPECT(pair->at != MAP_FAILED);
-	monitor_fixture_wait(pair->at, SIZE);
+	pair_place(pair);
 	EXPECT_EQ(pthread_create(&thread, NULL, pair_unmap, pair), 0);
 	pair_run(pair);
 	pthread_join(thread, NULL);

@@ -9,7 +9,6 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,19 +32,8 @@ static size_t num_notes;
 static volatile unsigned char *seen;
 static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* libfakedmabuf.so calls this for each ioctl: result, edge, name, access. */
-__attribute__((visibility("default"))) void stub_trace(const char *format, ...);
-
-void stub_trace(const char *format, ...)
+static void notes_add(const char *edge, const char *name)
 {
-	const char *edge, *name;
-	va_list args;
-
-	va_start(args, format);
-	va_arg(args, const char *);
-	edge = va_arg(args, const char *);
-	name = va_arg(args, const char *);
-	va_end(args);
 	pthread_mutex_lock(&notes_lock);
 	if (seen && !strcmp(name, NAME) && num_notes < MAX_NOTES)
 		notes[num_notes++] = (struct sync_note){ !strcmp(edge, "END"), *seen };
@@ -134,6 +122,7 @@ static void real_find_devices(void)
 	setenv("POCL_DEVICES", "pthread basic", 1);
 	memset(&real, 0, sizeof(real));
 	fake_dmabuf_reset();
+	fake_dmabuf_observe(notes_add);
 	real.platform = real_find_platform();
 	EXPECT_EQ(clGetDeviceIDs(real.platform, CL_DEVICE_TYPE_ALL, 8, ids, &count), CL_SUCCESS);
 	for (cl_uint i = 0; i < count; i++) {

@@ -43,6 +43,7 @@ static const char *fail_edge = "";
 static int fail_error;
 static unsigned fail_times, fail_after;
 static long delay_ms;
+static fake_dmabuf_observer *observer;
 static char busy_name[64];
 static int idle_fd = -1; /* readable while no buffer is busy */
 static int depth;
@@ -184,6 +185,25 @@ void fake_dmabuf_delay(long ms)
 	pthread_mutex_unlock(&lock);
 }
 
+void fake_dmabuf_observe(fake_dmabuf_observer *wanted)
+{
+	pthread_mutex_lock(&lock);
+	observer = wanted;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Without the lock: the observer may ask this file. */
+static void sync_observed(const char *edge, const char *name)
+{
+	fake_dmabuf_observer *call;
+
+	pthread_mutex_lock(&lock);
+	call = observer;
+	pthread_mutex_unlock(&lock);
+	if (call)
+		call(edge, name);
+}
+
 void fake_dmabuf_busy(const char *name)
 {
 	uint64_t count = 1;
@@ -212,6 +232,7 @@ void fake_dmabuf_reset(void)
 	fake_dmabuf_busy(NULL);
 	fake_dmabuf_fail("", 0, 0);
 	fake_dmabuf_delay(0);
+	fake_dmabuf_observe(NULL);
 	pthread_mutex_lock(&lock);
 	depth = 0;
 	udmabuf_now = FAKE_UDMABUF_NONE;
@@ -261,8 +282,10 @@ static int fake_sync(const char *name, const struct dma_buf_sync *sync)
 	nanosleep(&time, NULL);
 	if (stub_trace)
 		stub_trace("%s %s %s %s", error ? "failed" : "sync", edge, name, access);
-	if (!error)
+	if (!error) {
+		sync_observed(edge, name);
 		return 0;
+	}
 	errno = error;
 	return -1;
 }

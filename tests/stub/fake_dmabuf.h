@@ -35,6 +35,10 @@ FAKE_API void fake_dmabuf_fail(const char *edge, int error, unsigned times);
 FAKE_API void fake_dmabuf_fail_nth(const char *edge, int error, unsigned nth);
 FAKE_API bool fake_dmabuf_failed(void); /* the fault has happened */
 
+/* Each ioctl that succeeds calls @observer with its edge and the buffer's name; NULL: nobody. */
+typedef void fake_dmabuf_observer(const char *edge, const char *name);
+FAKE_API void fake_dmabuf_observe(fake_dmabuf_observer *observer);
+
 /* Each ioctl takes @ms milliseconds. */
 FAKE_API void fake_dmabuf_delay(long ms);
 

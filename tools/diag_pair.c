@@ -152,8 +152,8 @@ int report_pair(const struct machine *m, const struct pci_device *gpu,
 	}
 	if (peer->vendor == PCI_NVIDIA && pci_is_gpu(peer))
 		diag_say(m, "note",
-			 "climport imports no dma-buf of %s's memory on %s: " RM_REFUSAL ".",
-			 gpu->address, peer->address);
+			 "climport imports no dma-buf of other devices' memory on a GPU of "
+			 "NVIDIA's: " RM_REFUSAL ".");
 	report_topology(m, &p);
 	report_iommu(m, &p);
 	report_distance(m, &p);

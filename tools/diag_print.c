@@ -105,6 +105,37 @@ static void diag_print_verdicts(FILE *out, struct diag_report *report)
 			      "prefetchable memory BAR.");
 }
 
+/* Addresses, with commas. */
+struct diag_list {
+	char *text;
+	size_t size, count;
+	FILE *stream; /* NULL: no memory */
+};
+
+static void diag_list_open(struct diag_list *list)
+{
+	*list = (struct diag_list){ 0 };
+	list->stream = open_memstream(&list->text, &list->size);
+}
+
+static void diag_list_add(struct diag_list *list, const char *word)
+{
+	if (list->stream)
+		fprintf(list->stream, "%s%s", list->count++ ? ", " : "", word);
+}
+
+/* Prints "GPU with A, B" below a fact, unless the list is empty, and ends the list. */
+static void diag_list_print(FILE *out, struct diag_list *list, const char *gpu)
+{
+	if (!list->stream)
+		return;
+	fclose(list->stream);
+	if (list->count)
+		terminal_line(out, UNDER_MARK + 2, "%*s- %s with %s", UNDER_MARK, "", gpu,
+			      list->text);
+	free(list->text);
+}
+
 static struct diag_fact *diag_find(const struct diag_section *s, const struct diag_fact *fact)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -129,39 +160,31 @@ static void diag_print_fact(FILE *out, size_t mark, const char *text)
 		      terminal_colour(out, COLOUR_NONE), text ? text : "");
 }
 
-/* All sections of a scope; those of @gpu alone, unless @gpu is NULL. */
-static bool diag_is_among(const struct diag_section *s, enum diag_scope scope,
-			  const struct pci_device *gpu)
-{
-	return s->scope == scope && (!gpu || s->gpu == gpu);
-}
-
 /* Whether all sections have the fact; then the fact is marked as printed. */
 static bool diag_take_common(struct diag_report *report, enum diag_scope scope,
-			     const struct pci_device *gpu, const struct diag_fact *fact)
+			     const struct diag_fact *fact)
 {
 	const struct diag_fact kept = *fact;
 
 	for (size_t i = 0; i < report->count; i++)
-		if (diag_is_among(&report->sections[i], scope, gpu) &&
-		    !diag_find(&report->sections[i], &kept))
+		if (report->sections[i].scope == scope && !diag_find(&report->sections[i], &kept))
 			return false;
 	for (size_t i = 0; i < report->count; i++)
-		if (diag_is_among(&report->sections[i], scope, gpu))
+		if (report->sections[i].scope == scope)
 			diag_find(&report->sections[i], &kept)->printed = true;
 	return true;
 }
 
 /* What all sections of the scope have, if there are several. */
 static void diag_print_common(FILE *out, struct diag_report *report, enum diag_scope scope,
-			      const struct pci_device *gpu, const char *title)
+			      const char *title)
 {
 	struct diag_section *first = NULL;
 	bool titled = false;
 	size_t several = 0;
 
 	for (size_t i = report->count; i-- > 0;)
-		if (diag_is_among(&report->sections[i], scope, gpu)) {
+		if (report->sections[i].scope == scope) {
 			first = &report->sections[i];
 			several++;
 		}
@@ -170,7 +193,7 @@ static void diag_print_common(FILE *out, struct diag_report *report, enum diag_s
 			struct diag_fact *fact = &first->facts[i];
 
 			if (fact->printed || strcmp(fact->mark, diag_marks[mark].mark) ||
-			    !diag_take_common(report, scope, gpu, fact))
+			    !diag_take_common(report, scope, fact))
 				continue;
 			diag_print_title(out, title, &titled);
 			diag_print_fact(out, mark, fact->text);
@@ -191,7 +214,93 @@ static void diag_print_rest(FILE *out, const struct diag_section *s, const char 
 		}
 }
 
-static void diag_print_section(FILE *out, struct diag_report *report, const struct diag_section *s)
+/* Whether all pairs with @gpu and @peer, where these are given, have the fact, if several are. */
+static bool diag_pairs_have(struct diag_report *report, const struct pci_device *gpu,
+			    const struct pci_device *peer, const struct diag_fact *fact)
+{
+	size_t several = 0;
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct diag_section *s = &report->sections[i];
+
+		if (s->scope != DIAG_PAIR || (gpu && s->gpu != gpu) || (peer && s->peer != peer))
+			continue;
+		if (!diag_find(s, fact))
+			return false;
+		several++;
+	}
+	return several > 1;
+}
+
+/* The devices of which all pairs have the fact: "every GPU with A, B".  Marks the pairs' facts. */
+static void diag_print_peers(FILE *out, struct diag_report *report, const struct diag_fact *fact)
+{
+	struct diag_list list;
+
+	diag_list_open(&list);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct pci_device *peer = report->sections[i].peer;
+
+		if (!peer || !diag_pairs_have(report, NULL, peer, fact))
+			continue;
+		diag_list_add(&list, peer->address);
+		for (size_t k = 0; k < report->count; k++)
+			if (report->sections[k].peer == peer)
+				diag_find(&report->sections[k], fact)->printed = true;
+	}
+	diag_list_print(out, &list, "every GPU");
+}
+
+/* The other pairs, a line for each GPU. */
+static void diag_print_gpus(FILE *out, struct diag_report *report, const struct diag_fact *fact)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		const struct pci_device *gpu = report->sections[i].gpu;
+		const bool all = diag_pairs_have(report, gpu, NULL, fact);
+		struct diag_list list;
+
+		if (report->sections[i].scope != DIAG_GPU)
+			continue;
+		diag_list_open(&list);
+		for (size_t k = 0; k < report->count; k++) {
+			const struct diag_section *s = &report->sections[k];
+			struct diag_fact *found;
+
+			found = s->scope == DIAG_PAIR && s->gpu == gpu ? diag_find(s, fact) : NULL;
+			if (!found)
+				continue;
+			if (!all || !list.count)
+				diag_list_add(&list, all ? "every device" : s->peer->address);
+			found->printed = true;
+		}
+		diag_list_print(out, &list, gpu->address);
+	}
+}
+
+/* A fact of some pairs is printed once, with the pairs. */
+static void diag_print_pairs(FILE *out, struct diag_report *report)
+{
+	bool titled = false;
+
+	for (size_t mark = 0; mark < DIAG_MARKS; mark++)
+		for (size_t i = 0; i < report->count; i++) {
+			const struct diag_section *s = &report->sections[i];
+
+			for (size_t k = 0; s->scope == DIAG_PAIR && k < s->count; k++) {
+				const struct diag_fact fact = s->facts[k];
+
+				if (fact.printed || !fact.text ||
+				    strcmp(fact.mark, diag_marks[mark].mark))
+					continue;
+				diag_print_title(out, "GPU and device", &titled);
+				diag_print_fact(out, mark, fact.text);
+				diag_print_peers(out, report, &fact);
+				diag_print_gpus(out, report, &fact);
+			}
+		}
+}
+
+static void diag_print_section(FILE *out, const struct diag_section *s)
 {
 	char title[128] = "machine";
 
@@ -202,22 +311,54 @@ static void diag_print_section(FILE *out, struct diag_report *report, const stru
 		snprintf(title, sizeof(title), "GPU %s and %s %s (%04x:%04x)", s->gpu->address,
 			 pci_kind(s->peer), s->peer->address, s->peer->vendor, s->peer->id);
 	diag_print_rest(out, s, title);
-	if (s->scope != DIAG_GPU)
-		return;
-	snprintf(title, sizeof(title), "GPU %s and every device", s->gpu->address);
-	diag_print_common(out, report, DIAG_PAIR, s->gpu, title);
+}
+
+static void diag_print_sections(FILE *out, struct diag_report *report, enum diag_scope scope)
+{
+	for (size_t i = 0; i < report->count; i++)
+		if (report->sections[i].scope == scope)
+			diag_print_section(out, &report->sections[i]);
+}
+
+/* The devices of several pairs: a line for each. */
+static void diag_print_devices(FILE *out, const struct diag_report *report)
+{
+	bool titled = false;
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct pci_device *peer = report->sections[i].peer;
+		size_t first = 0;
+
+		while (report->sections[first].peer != peer)
+			first++;
+		if (!peer || first != i)
+			continue;
+		diag_print_title(out, "devices", &titled);
+		terminal_line(out, UNDER_MARK, "  %s  %s (%04x:%04x)", peer->address,
+			      pci_kind(peer), peer->vendor, peer->id);
+	}
+}
+
+static size_t diag_count_pairs(const struct diag_report *report)
+{
+	size_t pairs = 0;
+
+	for (size_t i = 0; i < report->count; i++)
+		pairs += report->sections[i].scope == DIAG_PAIR;
+	return pairs;
 }
 
 void diag_print(FILE *out, struct diag_report *report)
 {
 	diag_print_verdicts(out, report);
-	for (size_t i = 0; i < report->count; i++) {
-		const struct diag_section *s = &report->sections[i];
-
-		diag_print_section(out, report, s);
-		if (s->scope != DIAG_MACHINE)
-			continue;
-		diag_print_common(out, report, DIAG_GPU, NULL, "every GPU");
-		diag_print_common(out, report, DIAG_PAIR, NULL, "every GPU and device");
+	diag_print_sections(out, report, DIAG_MACHINE);
+	diag_print_common(out, report, DIAG_GPU, "every GPU");
+	diag_print_sections(out, report, DIAG_GPU);
+	if (diag_count_pairs(report) <= 1) {
+		diag_print_sections(out, report, DIAG_PAIR);
+		return;
 	}
+	diag_print_devices(out, report);
+	diag_print_common(out, report, DIAG_PAIR, "every GPU and device");
+	diag_print_pairs(out, report);
 }

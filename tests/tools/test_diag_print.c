@@ -98,13 +98,23 @@ TEST(pairs_once, "What all pairs have is printed once.")
 	EXPECT_EQ(count_of("GPU 0000:03:00.0 and storage"), 0);
 }
 
-TEST(pair_alone, "What one pair has is printed for the pair alone.")
+TEST(devices_named, "Several devices are listed once, with their kinds.")
+{
+	tree_put_two_peers();
+	expect_says(0, "devices\n  0000:04:00.0  network (15b3:1017)\n"
+		       "  0000:05:00.0  storage (144d:1017)\n");
+}
+
+TEST(pair_alone, "What one of several pairs has is printed with the pair.")
 {
 	tree_put_two_peers();
 	tree_put_in(NVME, "numa_node", "1\n");
-	expect_says(0, "GPU 0000:03:00.0 and storage 0000:05:00.0 (144d:1017)\n"
-		       "  note  GPU and device are on different NUMA nodes");
-	EXPECT_EQ(count_of("GPU 0000:03:00.0 and network"), 0);
+	expect_says(
+		0,
+		"GPU and device\n"
+		"  note  GPU and device are on different NUMA nodes, 0 and 1, which is slow. Use "
+		"slots of one socket.\n"
+		"        - 0000:03:00.0 with 0000:05:00.0\n");
 }
 
 TEST(gpus_once, "What all GPUs have is printed once.")
@@ -115,13 +125,23 @@ TEST(gpus_once, "What all GPUs have is printed once.")
 	EXPECT_EQ(count_of("ok    The BAR is 32 GiB, which is all of the GPU's memory."), 1);
 }
 
-TEST(gpu_and_devices, "What one GPU has with every device is printed once for the GPU.")
+TEST(gpu_and_devices, "What one GPU has with every device is printed once, for the GPU.")
 {
 	tree_put_two_peers();
 	tree_put_second_gpu();
 	tree_put_in(GPU, "numa_node", "1\n");
 	EXPECT_EQ(diag_of(NULL), 0);
-	EXPECT(diag_says("GPU 0000:03:00.0 and every device\n  note  GPU and device are on "
-			 "different NUMA nodes, 1 and 0"));
+	EXPECT(diag_says("different NUMA nodes, 1 and 0, which is slow. Use slots of one socket.\n"
+			 "        - 0000:03:00.0 with every device\n"));
 	EXPECT_EQ(count_of("different NUMA nodes, 1 and 0"), 1);
+}
+
+TEST(device_and_gpus, "What one device has with every GPU is printed once, for the device.")
+{
+	tree_put_two_peers();
+	tree_put_second_gpu();
+	tree_put_driver(NVME, "");
+	EXPECT_EQ(diag_of(NULL), 1);
+	EXPECT(diag_says("Load the driver.\n        - every GPU with 0000:05:00.0\n"));
+	EXPECT_EQ(count_of("Load the driver."), 1);
 }

@@ -42,7 +42,8 @@ const struct environment_variable environment_variables[] = {
 	  "devices, "
 	  "which starts the driver's threads there. off: no test, the extension's names are "
 	  "missing; "
-	  "for services whose seccomp filter kills for a new process" },
+	  "for services whose seccomp filter kills for a new process. With here and off the caller "
+	  "also tests images of imports, which end the caller if the driver crashes" },
 	{ "CLIMPORT_KEEP_HOST", "layer, library", "1, on, 0 or off", "not set: with gdmabuf alone",
 	  "whether registrations of host memory are kept across imports (NVIDIA). Not set: where "
 	  "the "

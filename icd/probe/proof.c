@@ -20,10 +20,11 @@ bool proof_platform_key(cl_platform_id platform, char key[PROBE_KEY_SIZE])
 	bool lasting;
 	char *identity = identity_platform(platform, &lasting);
 
-	if (identity)
-		snprintf(key, PROBE_KEY_SIZE, "%016llx", identity_hash(identity));
+	if (!identity)
+		return false;
+	snprintf(key, PROBE_KEY_SIZE, "%016llx", identity_hash(identity));
 	free(identity);
-	return identity;
+	return true;
 }
 
 /* A filter of system calls may kill the program for a new process. */

@@ -8,7 +8,8 @@
 
 struct device;
 
-#define RESULT_HANGS LONG_MIN /* the test did not end */
+#define RESULT_HANGS LONG_MIN	    /* the test did not end */
+#define RESULT_FATAL (LONG_MIN + 1) /* the driver crashed or hung the process of the test */
 
 /*
  * @test: a name, a number.  False: not known.  A result of 0 or less is bad news, and is

@@ -130,9 +130,12 @@ enum selftest_image_from {
 	IMAGE_OF_SUB_BUFFER, /* a sub-buffer of a buffer over the memory */
 };
 
+struct proof;
+
 /* How a method makes the memory and the buffers of tests of images.  Static storage. */
 struct selftest_image_ops {
-	const char *name; /* of results */
+	const char *name;	   /* of results */
+	const struct proof *proof; /* by which a probe process runs such a test */
 	/* As import_sample_kind(). */
 	int (*sample)(const struct import_sample_want *want, struct import_region **region);
 	/* A buffer over all of the region, which is held until the driver has destroyed the buffer. */

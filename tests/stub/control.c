@@ -93,6 +93,9 @@ static const struct {
 	[STUB_IMAGE1D_OF_PART] = { "STUB_IMAGE1D_OF_PART", 0 },
 	[STUB_PAGES_ALONE] = { "STUB_PAGES_ALONE", 0 },
 	[STUB_PART_AT_PAGE] = { "STUB_PART_AT_PAGE", 0 },
+	[STUB_IMAGES_END] = { "STUB_IMAGES_END", 0 },
+	[STUB_IMAGES_END_OF] = { "STUB_IMAGES_END_OF", 7 },
+	[STUB_IMAGES_HANG] = { "STUB_IMAGES_HANG", 0 },
 };
 
 #define F(name) #name,

@@ -2,6 +2,9 @@
 /* Images, samplers, and objects of other interfaces, which are plain buffers in the stub. */
 #include "internal.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 static const cl_image_format formats[] = {
 	{ CL_R, CL_UNORM_INT8 },	{ CL_RG, CL_UNORM_INT8 },    { CL_RGBA, CL_UNORM_INT8 },
 	{ CL_BGRA, CL_UNORM_INT8 },	{ CL_R, CL_UNSIGNED_INT8 },  { CL_RGBA, CL_UNSIGNED_INT8 },
@@ -204,6 +207,21 @@ static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flag
 	return CL_SUCCESS;
 }
 
+/* A driver that does not survive images of host memory. */
+static void image_end(const struct mem *image)
+{
+	const long of = image->parent ? image->parent->parent ? 4 : 2 : 1;
+
+	if (!image->host_ptr || !(stub_get(STUB_IMAGES_END_OF) & of))
+		return;
+	if (stub_get(STUB_IMAGES_END) == SIGABRT)
+		abort(); /* also where the thread blocks the signal */
+	if (stub_get(STUB_IMAGES_END))
+		raise((int)stub_get(STUB_IMAGES_END));
+	while (stub_get(STUB_IMAGES_HANG))
+		usleep(1000);
+}
+
 static cl_mem stub_image_create(cl_context handle, cl_mem_flags flags,
 				const cl_image_format *format, const cl_image_desc *desc,
 				void *host_ptr, const cl_mem_properties *properties,
@@ -221,6 +239,7 @@ static cl_mem stub_image_create(cl_context handle, cl_mem_flags flags,
 		object_destroy(image);
 		return creation_failed(errcode_ret, err);
 	}
+	image_end(image);
 	mem_keep_properties(image, properties);
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;

@@ -120,6 +120,9 @@ enum stub_option {
 	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
 	STUB_PAGES_ALONE,  /* bits of devices: host pointers and sizes within a page are copied */
 	STUB_PART_AT_PAGE, /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
+	STUB_IMAGES_END,   /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
+	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
+	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
 	STUB_NUM_OPTIONS
 };
 

@@ -32,6 +32,7 @@ enum class_verdict {
 	CLASS_COPIES,
 	CLASS_EACH,  /* only the application's own buffer can be proved */
 	CLASS_STUCK, /* the test did not end */
+	CLASS_FATAL, /* the driver crashed or hung the process of the test */
 	CLASS_VERDICTS,
 };
 
@@ -46,8 +47,9 @@ struct buffer_slot {
 struct zero_copy {
 	struct published published;  /* first; by device */
 	const struct device *device; /* for the result cache; NULL: several devices */
-	bool is_cpu;		     /* all devices are */
-	size_t largest;		     /* bytes of a buffer, on every device */
+	cl_platform_id platform;
+	bool is_cpu;	/* all devices are */
+	size_t largest; /* bytes of a buffer, on every device */
 	cl_uint num_devices;
 	cl_device_id *devices; /* root devices, each once */
 	struct buffer_slot buffers[IMPORT_KINDS][CLASS_ACCESSES][CLASS_HOST_ACCESSES][CLASS_ALIGNS]

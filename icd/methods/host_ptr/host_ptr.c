@@ -11,6 +11,7 @@
 #include "icd/methods/host_ptr/buffer.h"
 #include "icd/methods/host_ptr/buffer_class.h"
 #include "icd/methods/host_ptr/image_create.h"
+#include "icd/methods/host_ptr/image_proof.h"
 #include "icd/methods/method.h"
 #include "icd/methods/part.h"
 #include "icd/selftest/job.h"
@@ -192,6 +193,8 @@ static void host_ptr_describe(const struct device *device, enum import_type type
 	memory->size_align = 1;
 }
 
+static const struct proof *const host_ptr_proofs[] = { &image_proof, NULL };
+
 const struct method_ops method_host_ptr_ops = {
 	.name = "host_ptr",
 	.probe = host_ptr_probe,
@@ -202,4 +205,5 @@ const struct method_ops method_host_ptr_ops = {
 	.release_hidden = part_release,
 	.create_image = image_create,
 	.describe = host_ptr_describe,
+	.proofs = host_ptr_proofs,
 };

@@ -6,50 +6,18 @@
 #include <stdlib.h>
 
 #include "icd/image_format.h"
+#include "icd/methods/host_ptr/image_proof.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/result.h"
-#include "icd/selftest/selftest.h"
 #include "util/log.h"
 
 /* The result for an image.  A record never changes and stays in the list. */
-struct image_proof {
+struct image_record {
 	struct published published; /* first */
 	struct selftest_image image;
 	enum class_verdict verdict;
 	unsigned int late; /* job_late() at the time of the test */
 };
-
-/*
- * If kernels cannot write the format of an image that the driver makes from a buffer, an image with
- * pixels of equal size is tested instead: the bytes of the image are in question, and not the format.
- */
-static enum tested image_class_test_format(const struct zero_copy *proofs,
-					   const struct selftest_image *image)
-{
-	struct selftest_image other = *image;
-	enum tested found = selftest_image(proofs->devices, proofs->num_devices, image);
-
-	if (found == BROKEN && image->from != IMAGE_OF_MEMORY &&
-	    image_format_of_size(image_format_element(&image->format), &other.format))
-		return selftest_image(proofs->devices, proofs->num_devices, &other);
-	return found;
-}
-
-/*
- * If climport can make no memory of the image's kind, a CPU device is tested with an image on
- * anonymous memory instead.  A buffer over the application's memory is proved before.
- */
-static enum tested image_class_test(const struct zero_copy *proofs,
-				    const struct selftest_image *image)
-{
-	struct selftest_image anonymous = *image;
-	enum tested found = image_class_test_format(proofs, image);
-
-	anonymous.kind = IMPORT_ANONYMOUS;
-	if (found == NO_SAMPLE && proofs->is_cpu && !image->ops)
-		return image_class_test_format(proofs, &anonymous);
-	return found;
-}
 
 static void image_class_name(const struct selftest_image *image, char *name, size_t size)
 {
@@ -74,24 +42,64 @@ static enum class_verdict image_class_verdict(enum tested found)
 	}
 }
 
-static enum class_verdict image_class_find_out(const struct zero_copy *proofs,
-					       const struct selftest_image *image)
+static enum class_verdict image_class_recall(const struct zero_copy *proofs,
+					     const struct selftest_image *image)
 {
-	enum tested found;
 	char name[160];
 	long kept;
 
 	image_class_name(image, name, sizeof(name));
-	if (proofs->device && result_get(proofs->device, name, &kept))
-		return kept > 0		      ? CLASS_ZERO_COPY
-		       : kept == RESULT_HANGS ? CLASS_STUCK
-					      : CLASS_COPIES;
-	found = image_class_test(proofs, image);
-	if (proofs->device && (found == PASSED || found == FAILED))
-		result_set(proofs->device, name, found == PASSED);
-	if (proofs->device && found == HUNG)
-		result_set(proofs->device, name, RESULT_HANGS);
+	if (!proofs->device || !result_get(proofs->device, name, &kept))
+		return CLASS_UNKNOWN;
+	if (kept > 0)
+		return CLASS_ZERO_COPY;
+	return kept == RESULT_HANGS   ? CLASS_STUCK
+	       : kept == RESULT_FATAL ? CLASS_FATAL
+				      : CLASS_COPIES;
+}
+
+static void image_class_keep(const struct zero_copy *proofs, const struct selftest_image *image,
+			     long result)
+{
+	char name[160];
+
+	if (!proofs->device)
+		return;
+	image_class_name(image, name, sizeof(name));
+	result_set(proofs->device, name, result);
+}
+
+static enum class_verdict image_class_judge(const struct zero_copy *proofs,
+					    const struct selftest_image *image, enum tested found)
+{
+	if (found == PASSED || found == FAILED)
+		image_class_keep(proofs, image, found == PASSED);
+	if (found == HUNG)
+		image_class_keep(proofs, image, RESULT_HANGS);
 	return image_class_verdict(found);
+}
+
+/* In this process. */
+static enum class_verdict image_class_test(const struct zero_copy *proofs,
+					   const struct selftest_image *image)
+{
+	return image_class_judge(
+		proofs, image,
+		image_proof_test(proofs->devices, proofs->num_devices, proofs->is_cpu, image));
+}
+
+/* In a probe process.  A driver's refusal is no verdict: the application asks the driver itself. */
+static enum class_verdict image_class_ask(const struct zero_copy *proofs,
+					  const struct selftest_image *image)
+{
+	enum tested found;
+
+	if (!image_proof_ask(proofs, image, &found)) {
+		image_class_keep(proofs, image, RESULT_FATAL);
+		return CLASS_FATAL;
+	}
+	return found == PASSED || found == FAILED ? image_class_judge(proofs, image, found)
+						  : CLASS_UNKNOWN;
 }
 
 static bool image_class_is_same(const struct selftest_image *a, const struct selftest_image *b)
@@ -111,9 +119,9 @@ static bool image_class_is_within(const struct selftest_image *a, const struct s
 }
 
 /* A zero-copy image decides for smaller images of the class, a copied image for larger images. */
-static bool image_proof_tells(const void *object, const void *key)
+static bool image_record_tells(const void *object, const void *key)
 {
-	const struct image_proof *proof = object;
+	const struct image_record *proof = object;
 	const struct selftest_image *image = key;
 
 	if (!image_class_is_same(&proof->image, image))
@@ -121,45 +129,74 @@ static bool image_proof_tells(const void *object, const void *key)
 	if (proof->verdict == CLASS_ZERO_COPY)
 		return image_class_is_within(image, &proof->image);
 	return image_class_is_within(&proof->image, image) &&
-	       (proof->verdict == CLASS_COPIES || proof->late == job_late());
+	       (proof->verdict != CLASS_STUCK || proof->late == job_late());
 }
 
 static void image_class_learn(struct zero_copy *proofs, const struct selftest_image *image,
 			      enum class_verdict verdict)
 {
-	struct image_proof *proof = malloc(sizeof(*proof));
+	struct image_record *proof = malloc(sizeof(*proof));
 
 	if (!proof)
 		return; /* the next image of the class is tested again */
 	proof->image = *image;
 	proof->verdict = verdict;
 	proof->late = job_late();
-	if (publish_add(&proofs->images, proof, image_proof_tells, image) != proof)
+	if (publish_add(&proofs->images, proof, image_record_tells, image) != proof)
 		free(proof);
+}
+
+static cl_int image_class_refuse(const struct selftest_image *image, enum class_verdict verdict)
+{
+	static const char *const says[CLASS_VERDICTS] = {
+		[CLASS_UNKNOWN] = "could not be proved to be zero copy on this device",
+		[CLASS_COPIES] = "are not zero copy on this device",
+		[CLASS_STUCK] = "could not be proved to be zero copy on this device",
+		[CLASS_FATAL] = "crashed or hung this device's driver in a self-test",
+	};
+
+	log_error("%s images of %zux%zu, %s%s, %s" /* the object is named, if it matters */
+		  "over %s %s",
+		  image->type == CL_MEM_OBJECT_IMAGE2D ? "2D" : "1D", image->width, image->height,
+		  class_access_name(image->flags), class_host_access_name(image->flags),
+		  image->from == IMAGE_OF_SUB_BUFFER ? "made from a sub-buffer, " : "",
+		  class_kind_name(image->kind), says[verdict]);
+	return verdict == CLASS_UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
+}
+
+typedef enum class_verdict (*image_test_fn)(const struct zero_copy *proofs,
+					    const struct selftest_image *image);
+
+/* What is known, or the result of @test. */
+static enum class_verdict image_class_find_out(struct zero_copy *proofs,
+					       const struct selftest_image *image,
+					       image_test_fn test)
+{
+	const struct image_record *proof = publish_find(&proofs->images, image_record_tells, image);
+	enum class_verdict verdict;
+
+	if (proof)
+		return proof->verdict;
+	verdict = image_class_recall(proofs, image);
+	if (verdict == CLASS_UNKNOWN)
+		verdict = test(proofs, image);
+	if (verdict != CLASS_UNKNOWN)
+		image_class_learn(proofs, image, verdict);
+	return verdict;
 }
 
 static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_image *image)
 {
-	const struct image_proof *proof = publish_find(&proofs->images, image_proof_tells, image);
-	enum class_verdict verdict;
+	const enum class_verdict verdict = image_class_find_out(proofs, image, image_class_test);
 
-	if (proof) {
-		verdict = proof->verdict;
-	} else {
-		verdict = image_class_find_out(proofs, image);
-		if (verdict != CLASS_UNKNOWN)
-			image_class_learn(proofs, image, verdict);
-	}
-	if (verdict == CLASS_ZERO_COPY)
-		return CL_SUCCESS;
-	log_error("%s images of %zux%zu, %s%s, %s" /* the object is named, if it matters */
-		  "over %s %s zero copy on this device",
-		  image->type == CL_MEM_OBJECT_IMAGE2D ? "2D" : "1D", image->width, image->height,
-		  class_access_name(image->flags), class_host_access_name(image->flags),
-		  image->from == IMAGE_OF_SUB_BUFFER ? "made from a sub-buffer, " : "",
-		  class_kind_name(image->kind),
-		  verdict == CLASS_COPIES ? "are not" : "could not be proved to be");
-	return verdict == CLASS_UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
+	return verdict == CLASS_ZERO_COPY ? CL_SUCCESS : image_class_refuse(image, verdict);
+}
+
+static cl_int image_class_check_fatal(struct zero_copy *proofs, const struct selftest_image *image)
+{
+	const enum class_verdict verdict = image_class_find_out(proofs, image, image_class_ask);
+
+	return verdict == CLASS_FATAL ? image_class_refuse(image, verdict) : CL_SUCCESS;
 }
 
 /* An offset from a page with the alignment of an address, and no more alignment. */
@@ -178,9 +215,11 @@ static size_t image_class_origin(size_t origin)
 	return align < class_page_size() ? align : class_page_size();
 }
 
-cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
-			 const cl_image_format *format, const cl_image_desc *desc,
-			 const struct image_place *place)
+/* @check: for each kind of the memory. */
+static cl_int image_class_each(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
+			       const cl_image_format *format, const cl_image_desc *desc,
+			       const struct image_place *place,
+			       cl_int (*check)(struct zero_copy *, const struct selftest_image *))
 {
 	const bool is_2d = desc->image_type == CL_MEM_OBJECT_IMAGE2D;
 	struct selftest_image image = {
@@ -203,17 +242,31 @@ cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 	for (unsigned int kind = 0; kind < IMPORT_KINDS && !err; kind++) {
 		image.kind = (enum import_kind)kind;
 		if (kinds & 1u << kind)
-			err = image_class_check(proofs, &image);
+			err = check(proofs, &image);
 	}
 	return err;
 }
 
+cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
+			 const cl_image_format *format, const cl_image_desc *desc,
+			 const struct image_place *place)
+{
+	return image_class_each(proofs, kinds, flags, format, desc, place, image_class_check);
+}
+
+cl_int image_class_allow(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
+			 const cl_image_format *format, const cl_image_desc *desc,
+			 const struct image_place *place)
+{
+	return image_class_each(proofs, kinds, flags, format, desc, place, image_class_check_fatal);
+}
+
 void image_class_free(struct publish_list *images)
 {
-	struct image_proof *proof = publish_list_head(images);
+	struct image_record *proof = publish_list_head(images);
 
 	while (proof) {
-		struct image_proof *gone = proof;
+		struct image_record *gone = proof;
 
 		proof = publish_next(proof);
 		free(gone);

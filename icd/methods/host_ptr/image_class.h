@@ -28,6 +28,17 @@ cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 			 const cl_image_format *format, const cl_image_desc *desc,
 			 const struct image_place *place);
 
+/**
+ * image_class_allow - does the driver survive such an image?
+ *
+ * For the time before the driver makes the image.  A class without a result is tested in a probe process,
+ * if a probe can be started; the result is image_class_prove()'s, too.  Returns CL_SUCCESS, also if
+ * nobody knows, or CL_INVALID_OPERATION, logged.
+ */
+cl_int image_class_allow(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
+			 const cl_image_format *format, const cl_image_desc *desc,
+			 const struct image_place *place);
+
 /* Frees zero_copy.images. */
 void image_class_free(struct publish_list *images);
 

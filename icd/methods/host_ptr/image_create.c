@@ -2,6 +2,7 @@
 #include "icd/methods/host_ptr/image_create.h"
 
 #include "icd/error.h"
+#include "icd/image_format.h"
 #include "icd/layer.h"
 #include "icd/mem_flags.h"
 #include "icd/methods/host_ptr/buffer_class.h"
@@ -24,6 +25,20 @@ static cl_int image_request_complete(const struct image_request *asked, const st
 	*own = *asked;
 	own->flags = mem_flags_inherit(asked->flags, from->flags);
 	return err;
+}
+
+/* An image over the memory of an image may be of any kind of object. */
+static cl_int image_allow(struct context *context, const struct image_request *r,
+			  const struct memobj *parent, const cl_image_desc *desc)
+{
+	const struct image_place place = { IMAGE_OF_MEMORY, image_memory(parent), 0, NULL };
+	struct zero_copy_context *c;
+	cl_int err = zero_copy_find(context, &c);
+
+	if (err || !image_format_element(r->format))
+		return err;
+	return image_class_allow(c->proofs, parent->region->kinds, r->flags, r->format, desc,
+				 &place);
 }
 
 static cl_int image_prove(struct context *context, const struct image_request *r,
@@ -50,6 +65,8 @@ static cl_mem image_create_over_memory(struct context *context, const struct ima
 	if (!desc.image_row_pitch)
 		desc.image_row_pitch = from->row_pitch; /* 0 if the parent is a buffer */
 	*err = image_check_extent(r->format, &desc, from);
+	if (!*err)
+		*err = image_allow(context, r, parent, &desc);
 	if (*err)
 		return NULL;
 	image = image_by_driver(r, r->flags | CL_MEM_USE_HOST_PTR, &desc, image_memory(parent),
@@ -134,9 +151,11 @@ static cl_mem image_create_on_backing(struct context *context, const struct imag
 	desc.mem_object = image_create_backing(context, &own, parent, from.size, err);
 	if (!desc.mem_object)
 		return NULL;
-	image = image_by_driver(&own, own.flags, &desc, NULL, err);
+	*err = image_made_allow(context, &own, parent, &place);
+	image = *err ? NULL : image_by_driver(&own, own.flags, &desc, NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
-	image = error_created_or_null(r->function, image, err);
+	if (image || !*err)
+		image = error_created_or_null(r->function, image, err);
 	if (!image)
 		return NULL;
 	*err = image_made_check(context, image, &own, parent, &place);
@@ -180,11 +199,47 @@ static cl_int image_check_by_driver(const struct image_request *r, const struct 
 	return err ? err : image_check_request(r, &from);
 }
 
+/* The driver survives images of the parent, or takes a buffer in the place of a sub-buffer. */
+static bool image_is_allowed(struct context *context, const struct image_request *r,
+			     const struct memobj *parent, cl_int *err)
+{
+	struct image_place place;
+
+	image_place_get(parent, &place);
+	log_hold();
+	*err = image_made_allow(context, r, parent, &place);
+	log_resume(*err && !parent->parent);
+	return !*err;
+}
+
+/*
+ * A driver that refuses 1D images of sub-buffers, or does not survive images of sub-buffers, gets a
+ * buffer that begins there.
+ */
+static cl_mem image_create_by_driver(struct context *context, const struct image_request *r,
+				     const struct memobj *parent, bool *hides_parent, cl_int *err)
+{
+	bool is_retried = parent->parent;
+	cl_mem image = NULL;
+
+	if (image_is_allowed(context, r, parent, err)) {
+		image = image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
+		if (is_created(image, *err))
+			return image_create_proved(context, image, r, parent, hides_parent, err);
+		is_retried &= *err && r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER;
+		if (!is_retried)
+			error_of_driver(r->function, *err);
+	}
+	if (!is_retried)
+		return image;
+	*hides_parent = true;
+	return image_create_on_backing(context, r, parent, err);
+}
+
 cl_mem image_create(struct context *context, const struct memobj *parent,
 		    const struct image_request *r, bool *hides_parent, cl_int *err)
 {
 	const cl_mem_object_type type = r->desc->image_type;
-	cl_mem image;
 
 	*err = image_check_address(r->format, image_memory(parent));
 	if (*err)
@@ -196,13 +251,5 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 	*err = image_check_by_driver(r, parent);
 	if (*err)
 		return NULL;
-	image = image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
-	if (is_created(image, *err))
-		return image_create_proved(context, image, r, parent, hides_parent, err);
-	if (*err && type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent) {
-		*hides_parent = true;
-		return image_create_on_backing(context, r, parent, err);
-	}
-	error_of_driver(r->function, *err);
-	return image;
+	return image_create_by_driver(context, r, parent, hides_parent, err);
 }

@@ -10,6 +10,8 @@
 #include "icd/methods/host_ptr/image_check.h"
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/part.h"
+#include "util/log.h"
+#include "util/restricted.h"
 
 unsigned char *image_memory(const struct memobj *parent)
 {
@@ -66,6 +68,43 @@ static bool image_made_is_plain(const cl_image_desc *desc, const struct image_pl
 {
 	return desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && !place->origin &&
 	       !((uintptr_t)place->addr & (class_page_size() - 1));
+}
+
+/* Whether @r describes an image that fits: other images the driver refuses. */
+static bool image_made_is_possible(const struct image_request *r, const struct image_parent *from)
+{
+	const bool is_2d = r->desc->image_type == CL_MEM_OBJECT_IMAGE2D;
+	const size_t element = r->format ? image_format_element(r->format) : 0;
+	bool fits;
+
+	if (!element || !r->desc->image_width || from->type != CL_MEM_OBJECT_BUFFER)
+		return false;
+	if (r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
+		return r->desc->image_width <= from->size / element;
+	log_hold();
+	fits = is_2d && r->desc->image_height && !image_check_extent(r->format, r->desc, from);
+	log_resume(false);
+	return fits;
+}
+
+/* An image that needs no proof asks nobody in a program that has restricted its system calls. */
+cl_int image_made_allow(struct context *context, const struct image_request *r,
+			const struct memobj *parent, const struct image_place *place)
+{
+	struct zero_copy_context *c = context ? zero_copy_get(context) : NULL;
+	struct image_parent from;
+	bool is_known;
+
+	if (!c || (image_made_is_plain(r->desc, place) && restricted_is_entered()))
+		return CL_SUCCESS;
+	log_hold();
+	is_known = !image_parent_get(parent->handle, &from);
+	log_resume(false);
+	if (!is_known || !image_made_is_possible(r, &from))
+		return CL_SUCCESS;
+	return image_class_allow(c->proofs, parent->region->kinds,
+				 mem_flags_inherit(r->flags, from.flags), r->format, r->desc,
+				 place);
 }
 
 /* An image of an image shows the bytes of a proved image. */

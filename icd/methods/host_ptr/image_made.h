@@ -19,6 +19,17 @@ unsigned char *image_memory(const struct memobj *parent);
 void image_place_get(const struct memobj *parent, struct image_place *place);
 
 /**
+ * image_made_allow - may the driver make an image?
+ * @r: the request, which the driver checks later; without flags, the image has the flags of @parent
+ * @place: of the image
+ *
+ * A driver that crashes with the image would end the application (image_class_allow()).  Returns
+ * CL_SUCCESS or CL_INVALID_OPERATION, logged.
+ */
+cl_int image_made_allow(struct context *context, const struct image_request *r,
+			const struct memobj *parent, const struct image_place *place);
+
+/**
  * image_made_check - may the application have the driver's @image?
  * @r: the request; without flags, the image has the flags of @parent
  * @parent: the memory object that the application has asked for

@@ -52,6 +52,7 @@ static struct zero_copy *zero_copy_create(const struct device *const *devices, s
 	}
 	proofs->is_cpu = true;
 	proofs->largest = SIZE_MAX;
+	proofs->platform = devices[0]->platform;
 	for (size_t i = 0; i < count; i++)
 		zero_copy_add_device(proofs, devices[i]->id);
 	proofs->device = proofs->num_devices == 1 ? devices[0] : NULL;

@@ -7,6 +7,7 @@
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/image_check.h"
 #include "icd/methods/host_ptr/image_made.h"
+#include "icd/methods/host_ptr/image_proof.h"
 #include "icd/methods/image_by_driver.h"
 #include "icd/methods/khr/buffer.h"
 #include "icd/objects/memobj_watch.h"
@@ -47,12 +48,24 @@ static cl_int khr_image_edge(cl_command_queue queue, bool begins, const cl_mem b
 		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
 }
 
+static bool khr_image_run_proof(cl_platform_id platform, const char *words, char *answer,
+				size_t size);
+
+const struct proof khr_image_proof = { "image_khr", IMAGE_PROOF_PATIENCE_MS, khr_image_run_proof };
+
 static const struct selftest_image_ops khr_image_ops = {
 	.name = "khr",
+	.proof = &khr_image_proof,
 	.sample = khr_image_sample,
 	.create_buffer = khr_image_buffer,
 	.edge = khr_image_edge,
 };
+
+static bool khr_image_run_proof(cl_platform_id platform, const char *words, char *answer,
+				size_t size)
+{
+	return image_proof_run(&khr_image_ops, platform, words, answer, size);
+}
 
 cl_mem khr_create_image(struct context *context, const struct memobj *parent,
 			const struct image_request *r, bool *hides_parent, cl_int *err)
@@ -63,11 +76,14 @@ cl_mem khr_create_image(struct context *context, const struct memobj *parent,
 	*err = image_check_address(r->format, image_memory(parent));
 	if (*err)
 		return NULL;
+	image_place_get(parent, &place);
+	place.ops = &khr_image_ops;
+	*err = image_made_allow(context, r, parent, &place);
+	if (*err)
+		return NULL;
 	image = image_by_driver_create(context, parent, r, hides_parent, err);
 	if (!is_created(image, *err))
 		return image;
-	image_place_get(parent, &place);
-	place.ops = &khr_image_ops;
 	*err = image_made_check(context, image, r, parent, &place);
 	if (!*err)
 		return image;

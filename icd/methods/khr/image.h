@@ -8,6 +8,8 @@
 
 #include "icd/methods/method.h"
 
+extern const struct proof khr_image_proof;
+
 /* See struct method_ops. */
 cl_mem khr_create_image(struct context *context, const struct memobj *parent,
 			const struct image_request *request, bool *hides_parent, cl_int *err);

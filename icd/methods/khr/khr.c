@@ -59,6 +59,8 @@ static cl_int khr_create(cl_context context, cl_mem_flags flags, struct import_r
 	return err;
 }
 
+static const struct proof *const khr_proofs[] = { &khr_image_proof, NULL };
+
 const struct method_ops method_khr_ops = {
 	.name = "khr",
 	.probe = khr_probe,
@@ -67,5 +69,6 @@ const struct method_ops method_khr_ops = {
 	.create_image = khr_create_image,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,
+	.proofs = khr_proofs,
 	.cpu_optional = true,
 };

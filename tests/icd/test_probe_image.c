@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images on imports, by drivers that do not survive such images.  A probe process finds out, and the
+ * program lives.
+ */
+#include "fake_dmabuf.h"
+#include "probe.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define ORIGIN 128 /* bytes: the stub's CL_DEVICE_MEM_BASE_ADDR_ALIGN */
+
+/* Of STUB_IMAGES_END_OF. */
+#define OF_MEMORY "1"
+#define OF_BUFFER "2"
+#define OF_PART "4"
+#define OF_BOTH "6"
+
+/* The ends of the programs. */
+enum { MADE, REFUSED, NO_SENTENCE, NO_IMPORT, OTHER_ERROR };
+
+static char notice[512];
+
+static void CL_CALLBACK image_note(const char *message, const void *data, size_t size, void *user)
+{
+	(void)data, (void)size, (void)user;
+	snprintf(notice, sizeof(notice), "%s", message);
+}
+
+typedef __typeof__(&clImportMemoryARM) import_fn;
+
+static cl_mem image_import_of(cl_context context, const cl_import_properties_arm *properties,
+			      void *memory)
+{
+	import_fn import = (import_fn)clGetExtensionFunctionAddressForPlatform(probe_get_platform(),
+									       "clImportMemoryARM");
+	cl_int err = 1;
+	cl_mem mem = NULL;
+
+	if (import)
+		mem = import(context, CL_MEM_READ_WRITE, properties, memory, 2 * PAGE, &err);
+	return err ? NULL : mem;
+}
+
+static cl_mem image_import(cl_context context)
+{
+	return image_import_of(
+		context, NULL,
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+/* Of a dma-buf. */
+static cl_mem image_import_dmabuf(cl_context context)
+{
+	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
+							CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	int fd = fake_dmabuf_create("a", 2 * PAGE);
+
+	return image_import_of(context, properties, &fd);
+}
+
+static cl_context image_context(void)
+{
+	cl_device_id device;
+
+	probe_use_installed_layer();
+	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return NULL;
+	return clCreateContext(NULL, 1, &device, image_note, NULL, NULL);
+}
+
+static int image_try(cl_context context, cl_mem parent, cl_mem_object_type type)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = type,
+		.image_width = 16,
+		.image_height = type == CL_MEM_OBJECT_IMAGE2D ? 4 : 0,
+		.mem_object = parent,
+	};
+	cl_int err = 1;
+	cl_mem image;
+
+	*notice = '\0';
+	image = clCreateImage(context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err);
+	if (image) {
+		clReleaseMemObject(image);
+		return err ? OTHER_ERROR : MADE;
+	}
+	printf("# error %d: %s\n", err, notice);
+	fflush(stdout);
+	if (err != CL_INVALID_OPERATION)
+		return OTHER_ERROR;
+	return strstr(notice, "crashed or hung") ? REFUSED : NO_SENTENCE;
+}
+
+/* A program's image on an import, or on a part of the import. */
+static int image_program(cl_mem_object_type type, bool of_part)
+{
+	const cl_buffer_region region = { ORIGIN, PAGE };
+	cl_context context = image_context();
+	cl_mem mem = context ? image_import(context) : NULL, part = mem;
+	int found;
+
+	if (!mem)
+		return NO_IMPORT;
+	if (of_part)
+		part = clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+	if (!part)
+		return NO_IMPORT;
+	found = image_try(context, part, type);
+	if (of_part)
+		clReleaseMemObject(part);
+	clReleaseMemObject(mem);
+	clReleaseContext(context);
+	return found;
+}
+
+static int image_2d(void)
+{
+	return image_program(CL_MEM_OBJECT_IMAGE2D, false);
+}
+
+static int image_1d(void)
+{
+	return image_program(CL_MEM_OBJECT_IMAGE1D_BUFFER, false);
+}
+
+static int image_2d_of_part(void)
+{
+	return image_program(CL_MEM_OBJECT_IMAGE2D, true);
+}
+
+static int image_1d_of_part(void)
+{
+	return image_program(CL_MEM_OBJECT_IMAGE1D_BUFFER, true);
+}
+
+/* On a GPU that takes dma-bufs by cl_khr_external_memory. */
+static int image_of_dmabuf(void)
+{
+	cl_context context;
+	cl_mem mem;
+
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF);
+	setenv("STUB_COPYING", "1", 1);
+	setenv("STUB_GPU", "1", 1);
+	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
+	setenv("STUB_KHR_DMABUF", "2", 1);
+	context = image_context();
+	mem = context ? image_import_dmabuf(context) : NULL;
+	return mem ? image_try(context, mem, CL_MEM_OBJECT_IMAGE2D) : NO_IMPORT;
+}
+
+static int image_2d_twice(void)
+{
+	return image_2d() + image_2d();
+}
+
+static int image_none(void)
+{
+	cl_context context = image_context();
+	cl_mem mem = context ? image_import(context) : NULL;
+
+	return mem && !clReleaseMemObject(mem) && !clReleaseContext(context) ? MADE : NO_IMPORT;
+}
+
+/* A new cache, and a driver that makes images from buffers.  @script is the probe, with "ran" before. */
+static void image_open(const char *script)
+{
+	char counting[1024];
+
+	snprintf(counting, sizeof(counting), "echo ran >> $XDG_CACHE_HOME/ran; %s", script);
+	probe_create_cache();
+	probe_install_layer(counting);
+	setenv("STUB_IMAGE2D_FROM_BUFFER", "1", 1);
+	setenv("STUB_IMAGE1D_OF_PART", "1", 1);
+	unsetenv("STUB_IMAGES_END");
+	unsetenv("STUB_IMAGES_HANG");
+	unsetenv("CLIMPORT_PROBE");
+}
+
+#define REAL_PROBE "exec " PROBE_PATH " \"$@\""
+
+static const struct end {
+	const char *name, *variable, *value;
+	const char *script;
+} ends[] = {
+	{ "aborts", "STUB_IMAGES_END", "6", REAL_PROBE },
+	{ "crashes", "STUB_IMAGES_END", "11", REAL_PROBE },
+	{ "hangs", "STUB_IMAGES_HANG", "1", "exec timeout 1 " PROBE_PATH " \"$@\"" },
+};
+
+static const struct object {
+	const char *name;
+	int (*program)(void);
+	const char *of; /* where the driver ends */
+	const char *from_buffer;
+} objects[] = {
+	{ "image_2d", image_2d, OF_BUFFER, "1" },
+	{ "image_2d_by_layer", image_2d, OF_MEMORY, "0" },
+	{ "image_1d", image_1d, OF_BUFFER, "1" },
+	{ "image_2d_of_part", image_2d_of_part, OF_BOTH, "1" },
+	{ "image_1d_of_part", image_1d_of_part, OF_BOTH, "1" },
+};
+
+TEST_EACH_PAIR(
+	survives, struct object, objects, struct end, ends,
+	"If a driver crashes or hangs with an image on an import, the image is refused with a "
+	"sentence.")
+{
+	image_open(column->script);
+	setenv("STUB_IMAGE2D_FROM_BUFFER", row->from_buffer, 1);
+	setenv("STUB_IMAGES_END_OF", row->of, 1);
+	setenv(column->variable, column->value, 1);
+	EXPECT_EQ(probe_run_program(row->program), REFUSED);
+}
+
+TEST(part_on_buffer, "If a driver crashes with an image on a sub-buffer alone, a hidden buffer "
+		     "takes the sub-buffer's "
+		     "place.")
+{
+	image_open(REAL_PROBE);
+	setenv("STUB_IMAGES_END_OF", OF_PART, 1);
+	setenv("STUB_IMAGES_END", "6", 1);
+	EXPECT_EQ(probe_run_program(image_2d_of_part), MADE);
+	EXPECT_EQ(probe_run_program(image_1d_of_part), MADE);
+}
+
+TEST(dmabuf, "An image on a dma-buf that crashes the driver of a GPU is refused.")
+{
+	image_open("case \"$2\" in image_khr*) kill -ABRT $$;; esac; exit 99");
+	EXPECT_EQ(probe_run_program(image_of_dmabuf), REFUSED);
+	EXPECT_EQ(probe_count_runs(), 1);
+	image_open("exit 99");
+	EXPECT_EQ(probe_run_program(image_of_dmabuf), MADE);
+}
+
+TEST(refusal_kept, "A process is refused an image that has crashed a probe of another process.")
+{
+	image_open(REAL_PROBE);
+	setenv("STUB_IMAGES_END_OF", OF_BUFFER, 1);
+	setenv("STUB_IMAGES_END", "6", 1);
+	EXPECT_EQ(probe_run_program(image_2d), REFUSED);
+	EXPECT_EQ(probe_run_program(image_2d), REFUSED);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+TEST(once, "A class of images is proved once by a probe, for all processes.")
+{
+	image_open(REAL_PROBE);
+	EXPECT_EQ(probe_run_program(image_2d_twice), MADE);
+	EXPECT_EQ(probe_count_runs(), 1);
+	EXPECT_EQ(probe_run_program(image_2d_twice), MADE);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+TEST(no_images, "A program that makes no images starts no probe for images.")
+{
+	image_open(REAL_PROBE);
+	EXPECT_EQ(probe_run_program(image_none), MADE);
+	EXPECT_EQ(probe_count_runs(), 0);
+}
+
+static const struct unable {
+	const char *name, *script;
+} unables[] = {
+	{ "no_platform", "exit 99" },
+	{ "killed", "kill -KILL $$" },
+	{ "other_answer", "echo something >&3" },
+	{ "not_tested", "echo tested 0 >&3" },
+};
+
+TEST_EACH(no_answer, struct unable, unables,
+	  "If a probe says nothing about the driver, the program tests the images itself.")
+{
+	image_open(row->script);
+	EXPECT_EQ(probe_run_program(image_2d), MADE);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static const struct asked {
+	const char *name;
+} askeds[] = { { "off" }, { "here" } };
+
+TEST_EACH(no_probe, struct asked, askeds,
+	  "If CLIMPORT_PROBE forbids probes, the program tests images itself.")
+{
+	image_open(REAL_PROBE);
+	setenv("CLIMPORT_PROBE", row->name, 1);
+	EXPECT_EQ(probe_run_program(image_2d), MADE);
+	EXPECT_EQ(probe_count_runs(), 0);
+}

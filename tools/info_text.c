@@ -30,7 +30,7 @@ static void info_text_platform(const struct info_platform *p)
 			      p->note ? ": " : "", p->note ? p->note : "");
 	else if (p->note)
 		terminal_line(stdout, 4,
-			      "  %sno kernel can be compiled%s (error %d, "
+			      "  %skernels cannot be compiled%s (error %d, "
 			      "CL_BUILD_PROGRAM_FAILURE): %s",
 			      info_colour(COLOUR_BAD), info_colour(COLOUR_NONE),
 			      CL_BUILD_PROGRAM_FAILURE, p->note);

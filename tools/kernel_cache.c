@@ -2,7 +2,9 @@
 /* The folder is that of PoCL's lib/CL/pocl_cache.c, pocl_cache_init_topdir(). */
 #include "kernel_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,6 +49,32 @@ static int kernel_cache_try(const char *path)
 	return 0;
 }
 
+/*
+ * PoCL has a folder for each start of a kernel's name.  Those of another user, such as root's after
+ * a run by sudo, stop the kernels with such names.  0, or an error with the folder in @path.
+ */
+static int kernel_cache_try_below(char path[PATH_MAX])
+{
+	DIR *folder = opendir(path);
+	const size_t length = strlen(path);
+	struct dirent *entry;
+	int error = 0;
+
+	if (!folder)
+		return errno == ENOENT ? 0 : errno;
+	while (!error && (entry = readdir(folder))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(path + length, PATH_MAX - length, "/%s", entry->d_name);
+		if (faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS))
+			error = errno;
+	}
+	closedir(folder);
+	if (!error)
+		path[length] = '\0';
+	return error;
+}
+
 const char *kernel_cache_why(cl_platform_id platform)
 {
 	static char text[PATH_MAX + 256];
@@ -57,6 +85,8 @@ const char *kernel_cache_why(cl_platform_id platform)
 	if (strcmp(name, "Portable Computing Language") || !kernel_cache_path(path))
 		return NULL;
 	error = kernel_cache_try(path);
+	if (!error)
+		error = kernel_cache_try_below(path);
 	if (!error)
 		return NULL;
 	snprintf(text, sizeof(text),

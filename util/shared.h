@@ -22,6 +22,7 @@
 #define descriptor_identify climport_private_descriptor_identify
 #define descriptor_own climport_private_descriptor_own
 #define descriptor_is_own climport_private_descriptor_is_own
+#define descriptor_share climport_private_descriptor_share
 #define descriptor_own_close climport_private_descriptor_own_close
 #define thread_create climport_private_thread_create
 #define restricted_is_entered climport_private_restricted_is_entered

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/objects/in_place.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "util/descriptor.h"
 #include "util/list.h"
 #include "util/lock.h"
 #include "util/log.h"
 
+#define IN_PLACE_SHARE 4     /* of the process's descriptors */
+#define IN_PLACE_MOST 65536u /* buffers, where the limit is high or none */
+
 struct in_place {
 	cl_mem_flags flags;
 	bool has_properties;
+	bool is_counted;
 	struct list maps; /* of struct in_place_map, the last at the end */
 };
 
@@ -20,7 +26,9 @@ struct in_place_map {
 
 LOCK_DEFINE(in_place_lock, LOCK_LAST); /* the lists of maps */
 
-struct in_place *in_place_create(cl_mem_flags flags, bool has_properties)
+static atomic_uint in_place_buffers; /* live records that are counted */
+
+struct in_place *in_place_create_part(cl_mem_flags flags)
 {
 	struct in_place *in_place = malloc(sizeof(*in_place));
 
@@ -28,15 +36,44 @@ struct in_place *in_place_create(cl_mem_flags flags, bool has_properties)
 		log_error("no memory for the record of a buffer");
 		return NULL;
 	}
-	*in_place = (struct in_place){ .flags = flags, .has_properties = has_properties };
+	*in_place = (struct in_place){ .flags = flags };
 	list_init(&in_place->maps);
 	return in_place;
+}
+
+static bool in_place_count(void)
+{
+	const uint32_t most = descriptor_share(IN_PLACE_SHARE, IN_PLACE_MOST);
+
+	if (atomic_fetch_add(&in_place_buffers, 1) < most)
+		return true;
+	atomic_fetch_sub(&in_place_buffers, 1);
+	log_error("%u buffers are in place, and each has a descriptor of the process: no more have "
+		  "one, so that the program keeps the others (ulimit -n)",
+		  most);
+	return false;
+}
+
+struct in_place *in_place_create(cl_mem_flags flags, bool has_properties)
+{
+	struct in_place *in_place = in_place_create_part(flags);
+
+	if (!in_place)
+		return NULL;
+	in_place->has_properties = has_properties;
+	in_place->is_counted = in_place_count();
+	if (in_place->is_counted)
+		return in_place;
+	in_place_free(in_place);
+	return NULL;
 }
 
 void in_place_free(struct in_place *in_place)
 {
 	if (!in_place)
 		return;
+	if (in_place->is_counted)
+		atomic_fetch_sub(&in_place_buffers, 1);
 	for (struct list *link; (link = list_take(&in_place->maps));)
 		free(container_of(link, struct in_place_map, link));
 	free(in_place);

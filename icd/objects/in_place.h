@@ -19,9 +19,16 @@ struct in_place;
  * @flags: for clGetMemObjectInfo
  * @has_properties: the program gave a list of properties, which is empty
  *
- * NULL: no memory, logged.
+ * NULL: no memory, or too many buffers, logged.
  */
 struct in_place *in_place_create(cl_mem_flags flags, bool has_properties);
+
+/*
+ * The record of a sub-buffer, whose memory is a buffer's.  Other records count: the driver's object of
+ * each has a descriptor of the process, and the program's own descriptors come first.  So
+ * in_place_create() fails, logged, once the live buffers have a quarter of the descriptors.
+ */
+struct in_place *in_place_create_part(cl_mem_flags flags);
 
 /* @in_place may be NULL. */
 void in_place_free(struct in_place *in_place);

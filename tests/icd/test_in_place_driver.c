@@ -148,6 +148,31 @@ TEST(driver_refuses, "If the driver refuses the import, the driver makes the buf
 	in_place_close();
 }
 
+TEST(descriptors, "Buffers in place have at most a quarter of the process's descriptors; a buffer "
+		  "that is released "
+		  "makes room.")
+{
+	enum { LIMIT = 256, MOST = LIMIT / 4 };
+	struct rlimit before;
+	unsigned char *p;
+	cl_mem mems[MOST], own;
+
+	in_place_open();
+	p = pages_map(MOST + 1);
+	process_limit_descriptors(LIMIT, &before);
+	for (int i = 0; i < MOST; i++)
+		mems[i] = test_in_place_create(0, p + (size_t)i * PAGE, PAGE);
+	own = test_in_place_create_own(0, p + (size_t)MOST * PAGE, PAGE);
+	cl.clReleaseMemObject(mems[0]);
+	mems[0] = test_in_place_create(0, p, PAGE);
+	setrlimit(RLIMIT_NOFILE, &before);
+	EXPECT(test_in_place_is(mems[MOST - 1], p + (size_t)(MOST - 1) * PAGE));
+	for (int i = 0; i < MOST; i++)
+		cl.clReleaseMemObject(mems[i]);
+	cl.clReleaseMemObject(own);
+	in_place_close();
+}
+
 /* A part of SVM, the whole, and the page before with the first page. */
 static const struct svm_range {
 	const char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames a second of a program for integrated GPUs: host_ptr [--platform NAME] [--seconds N]
+ * Frames a second of a program for integrated GPUs: gpu_stream [--platform NAME] [--seconds N]
  *
  * The program knows CL_MEM_USE_HOST_PTR, and no extension.  A frame is written into a buffer's memory
  * under a map, a kernel reads the frame, and the result is mapped.  tests/gpu/run starts the program
@@ -22,12 +22,12 @@
 enum { RING = 4, WARM = 3, ITEMS = 16384, FRAMES = 24 };
 
 /* A frame is read @passes times; a case with new buffers creates and releases them for each frame. */
-static const struct host_ptr_case {
+static const struct stream_case {
 	const char *name;
 	size_t size;
 	cl_uint passes;
 	int is_new;
-} host_ptr_cases[] = {
+} stream_cases[] = {
 	{ "1080p, each byte read once", (size_t)1920 * 1080 * 2, 1, 0 },
 	{ "4K, each byte read once", (size_t)3840 * 2160 * 2, 1, 0 },
 	{ "1080p, each byte read 4 times", (size_t)1920 * 1080 * 2, 4, 0 },
@@ -36,7 +36,7 @@ static const struct host_ptr_case {
 	{ "16 KiB, once, new buffers for each frame", (size_t)16 << 10, 1, 1 },
 };
 
-static const char host_ptr_source[] =
+static const char stream_source[] =
 	"kernel void sum(global const uint *frame, global uint *sums, uint words, uint passes)\n"
 	"{\n"
 	"	uint total = 0;\n"
@@ -50,7 +50,7 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_kernel kernel;
 
-static void host_ptr_check(cl_int err, const char *what)
+static void stream_check(cl_int err, const char *what)
 {
 	if (!err)
 		return;
@@ -58,7 +58,7 @@ static void host_ptr_check(cl_int err, const char *what)
 	exit(1);
 }
 
-static double host_ptr_now(void)
+static double stream_now(void)
 {
 	struct timespec time;
 
@@ -66,7 +66,7 @@ static double host_ptr_now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static cl_device_id host_ptr_find_device(const char *name)
+static cl_device_id stream_find_device(const char *name)
 {
 	cl_platform_id platforms[16];
 	cl_uint count = 0;
@@ -85,83 +85,83 @@ static cl_device_id host_ptr_find_device(const char *name)
 	exit(1);
 }
 
-static void host_ptr_open(cl_device_id device)
+static void stream_open(cl_device_id device)
 {
-	const char *text = host_ptr_source;
+	const char *text = stream_source;
 	cl_program program;
 	cl_int err;
 
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
-	host_ptr_check(err, "clCreateContext");
+	stream_check(err, "clCreateContext");
 	queue = clCreateCommandQueue(context, device, 0, &err);
-	host_ptr_check(err, "clCreateCommandQueue");
+	stream_check(err, "clCreateCommandQueue");
 	program = clCreateProgramWithSource(context, 1, &text, NULL, &err);
-	host_ptr_check(err, "clCreateProgramWithSource");
-	host_ptr_check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+	stream_check(err, "clCreateProgramWithSource");
+	stream_check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
 	kernel = clCreateKernel(program, "sum", &err);
-	host_ptr_check(err, "clCreateKernel");
+	stream_check(err, "clCreateKernel");
 	clReleaseProgram(program);
 }
 
 /* Memory of the program, and the buffer on the memory. */
-struct host_ptr_buffer {
+struct stream_buffer {
 	void *memory;
 	size_t size;
 	cl_mem_flags flags;
 	cl_mem mem;
 };
 
-static void host_ptr_create(struct host_ptr_buffer *b)
+static void stream_create(struct stream_buffer *b)
 {
 	cl_int err;
 
 	b->mem = clCreateBuffer(context, b->flags | CL_MEM_USE_HOST_PTR, b->size, b->memory, &err);
-	host_ptr_check(err, "clCreateBuffer");
+	stream_check(err, "clCreateBuffer");
 }
 
-static void host_ptr_allocate(struct host_ptr_buffer *b, cl_mem_flags flags, size_t size)
+static void stream_allocate(struct stream_buffer *b, cl_mem_flags flags, size_t size)
 {
 	b->size = size;
 	b->flags = flags;
 	b->memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (b->memory == MAP_FAILED)
-		host_ptr_check(CL_OUT_OF_HOST_MEMORY, "mmap");
-	host_ptr_create(b);
+		stream_check(CL_OUT_OF_HOST_MEMORY, "mmap");
+	stream_create(b);
 }
 
-static void host_ptr_free(struct host_ptr_buffer *b)
+static void stream_free(struct stream_buffer *b)
 {
 	clReleaseMemObject(b->mem);
 	clFinish(queue);
 	munmap(b->memory, b->size);
 }
 
-static uint32_t *host_ptr_map(const struct host_ptr_buffer *b, cl_map_flags flags)
+static uint32_t *stream_map(const struct stream_buffer *b, cl_map_flags flags)
 {
 	cl_int err;
 	void *p =
 		clEnqueueMapBuffer(queue, b->mem, CL_TRUE, flags, 0, b->size, 0, NULL, NULL, &err);
 
-	host_ptr_check(err, "clEnqueueMapBuffer");
+	stream_check(err, "clEnqueueMapBuffer");
 	return p;
 }
 
-static void host_ptr_unmap(const struct host_ptr_buffer *b, void *p)
+static void stream_unmap(const struct stream_buffer *b, void *p)
 {
-	host_ptr_check(clEnqueueUnmapMemObject(queue, b->mem, p, 0, NULL, NULL),
-		       "clEnqueueUnmapMemObject");
+	stream_check(clEnqueueUnmapMemObject(queue, b->mem, p, 0, NULL, NULL),
+		     "clEnqueueUnmapMemObject");
 }
 
 /* The camera: every word differs between frames. */
-static void host_ptr_write_frame(uint32_t *frame, size_t words, uint32_t number)
+static void stream_write_frame(uint32_t *frame, size_t words, uint32_t number)
 {
 	for (size_t i = 0; i < words; i++)
 		frame[i] = (uint32_t)i * 2654435761u + number;
 }
 
-static void host_ptr_run_kernel(const struct host_ptr_buffer *frame,
-				const struct host_ptr_buffer *sums, cl_uint passes)
+static void stream_run_kernel(const struct stream_buffer *frame, const struct stream_buffer *sums,
+			      cl_uint passes)
 {
 	const cl_uint words = (cl_uint)(frame->size / 4);
 	const size_t items = ITEMS;
@@ -170,38 +170,38 @@ static void host_ptr_run_kernel(const struct host_ptr_buffer *frame,
 	clSetKernelArg(kernel, 1, sizeof(cl_mem), &sums->mem);
 	clSetKernelArg(kernel, 2, sizeof(words), &words);
 	clSetKernelArg(kernel, 3, sizeof(passes), &passes);
-	host_ptr_check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
-		       "clEnqueueNDRangeKernel");
+	stream_check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
+		     "clEnqueueNDRangeKernel");
 }
 
-static uint32_t host_ptr_take_result(const struct host_ptr_buffer *sums)
+static uint32_t stream_take_result(const struct stream_buffer *sums)
 {
-	uint32_t *p = host_ptr_map(sums, CL_MAP_READ), total = 0;
+	uint32_t *p = stream_map(sums, CL_MAP_READ), total = 0;
 
 	for (size_t i = 0; i < ITEMS; i++)
 		total = total * 31 + p[i];
-	host_ptr_unmap(sums, p);
+	stream_unmap(sums, p);
 	return total;
 }
 
 /* @drawing: the time that the CPU has drawn is added. */
-static uint32_t host_ptr_process(const struct host_ptr_case *row, struct host_ptr_buffer *frame,
-				 struct host_ptr_buffer *sums, uint32_t number, double *drawing)
+static uint32_t stream_process(const struct stream_case *row, struct stream_buffer *frame,
+			       struct stream_buffer *sums, uint32_t number, double *drawing)
 {
 	uint32_t *p, result;
 	double begin;
 
 	if (row->is_new) {
-		host_ptr_create(frame);
-		host_ptr_create(sums);
+		stream_create(frame);
+		stream_create(sums);
 	}
-	p = host_ptr_map(frame, CL_MAP_WRITE_INVALIDATE_REGION);
-	begin = host_ptr_now();
-	host_ptr_write_frame(p, frame->size / 4, number);
-	*drawing += host_ptr_now() - begin;
-	host_ptr_unmap(frame, p);
-	host_ptr_run_kernel(frame, sums, row->passes);
-	result = host_ptr_take_result(sums);
+	p = stream_map(frame, CL_MAP_WRITE_INVALIDATE_REGION);
+	begin = stream_now();
+	stream_write_frame(p, frame->size / 4, number);
+	*drawing += stream_now() - begin;
+	stream_unmap(frame, p);
+	stream_run_kernel(frame, sums, row->passes);
+	result = stream_take_result(sums);
 	if (row->is_new) {
 		clReleaseMemObject(frame->mem);
 		clReleaseMemObject(sums->mem);
@@ -210,40 +210,40 @@ static uint32_t host_ptr_process(const struct host_ptr_case *row, struct host_pt
 }
 
 /* For @seconds at least, and for FRAMES frames, whose results are summed. */
-static void host_ptr_measure(const struct host_ptr_case *row, double seconds)
+static void stream_measure(const struct stream_case *row, double seconds)
 {
-	struct host_ptr_buffer frames[RING], sums;
+	struct stream_buffer frames[RING], sums;
 	uint32_t total = 0, number = 0;
 	double begin = 0, drawing = 0, counted = 0;
 
 	for (int i = 0; i < RING; i++)
-		host_ptr_allocate(&frames[i], CL_MEM_READ_ONLY, row->size);
-	host_ptr_allocate(&sums, CL_MEM_WRITE_ONLY, ITEMS * sizeof(uint32_t));
+		stream_allocate(&frames[i], CL_MEM_READ_ONLY, row->size);
+	stream_allocate(&sums, CL_MEM_WRITE_ONLY, ITEMS * sizeof(uint32_t));
 	for (int i = 0; i < RING && row->is_new; i++)
 		clReleaseMemObject(frames[i].mem);
 	if (row->is_new)
 		clReleaseMemObject(sums.mem);
 	do {
 		uint32_t result =
-			host_ptr_process(row, &frames[number % RING], &sums, number, &drawing);
+			stream_process(row, &frames[number % RING], &sums, number, &drawing);
 
 		if (number < FRAMES)
 			total = total * 17 + result;
 		if (++number == WARM) {
-			begin = host_ptr_now();
+			begin = stream_now();
 			drawing = 0;
 		}
-		counted = host_ptr_now() - begin - drawing;
+		counted = stream_now() - begin - drawing;
 	} while (number < FRAMES || counted < seconds);
 	printf("%s: %.1f frames a second, sum %08x\n", row->name, (number - WARM) / counted, total);
 	clFinish(queue);
 	for (int i = 0; i < RING && row->is_new; i++)
-		host_ptr_create(&frames[i]);
+		stream_create(&frames[i]);
 	if (row->is_new)
-		host_ptr_create(&sums);
+		stream_create(&sums);
 	for (int i = 0; i < RING; i++)
-		host_ptr_free(&frames[i]);
-	host_ptr_free(&sums);
+		stream_free(&frames[i]);
+	stream_free(&sums);
 }
 
 int main(int argc, char **argv)
@@ -258,9 +258,9 @@ int main(int argc, char **argv)
 			seconds = atof(argv[i + 1]);
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	host_ptr_open(host_ptr_find_device(platform));
-	for (size_t i = 0; i < sizeof(host_ptr_cases) / sizeof(host_ptr_cases[0]); i++)
-		host_ptr_measure(&host_ptr_cases[i], seconds);
+	stream_open(stream_find_device(platform));
+	for (size_t i = 0; i < sizeof(stream_cases) / sizeof(stream_cases[0]); i++)
+		stream_measure(&stream_cases[i], seconds);
 	clReleaseKernel(kernel);
 	clReleaseCommandQueue(queue);
 	clReleaseContext(context);

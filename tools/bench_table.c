@@ -15,7 +15,7 @@
 
 #define GROUP_COLUMNS 9
 #define NAME_COLUMNS 53
-#define ROW_COLUMNS 87	/* of a row without a goal */
+#define ROW_COLUMNS 88	/* of a row without a goal */
 #define GOAL_COLUMNS 16 /* "  <= 1.05: missed" */
 
 void bench_size_text(char text[32], size_t size)
@@ -95,7 +95,7 @@ static void bench_table_cells(struct bench *b, const char *group, const char *na
 		terminal_line(stdout, 0, "%s%s%s", terminal_colour(stdout, COLOUR_BOLD), group,
 			      terminal_colour(stdout, COLOUR_NONE));
 	b->table_group = group;
-	terminal_line(stdout, 6, "%-*s %-*s %8s %9s %-4s%s%s", narrow ? 1 : GROUP_COLUMNS,
+	terminal_line(stdout, 6, "%-*s %-*s %8s %10s %-4s%s%s", narrow ? 1 : GROUP_COLUMNS,
 		      narrow ? "" : group, NAME_COLUMNS, name, size, value, unit, *goal ? " " : "",
 		      goal);
 	fflush(stdout);

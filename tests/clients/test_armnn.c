@@ -92,7 +92,8 @@ TEST(armnn_protected, "If protected memory cannot be imported, Arm NN gets an er
 
 	client_open();
 	client_dmabuf_create(&tensor, PAGE);
-	EXPECT(!can_be_imported(protected, CL_MEM_READ_WRITE, &tensor.fd, PAGE));
+	EXPECT(!can_be_imported(protected, CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, &tensor.fd,
+				PAGE));
 	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &no_dmabuf, PAGE));
 	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &closed, PAGE));
 	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &tensor.fd, 2 * PAGE));

@@ -66,7 +66,7 @@ KNOWN = [
           "rusticl of Mesa 22.3.6 gives times of events in the wrong order"),
     Known("rusticl", "sub_buffer_with_origin_.*", "sub_buffer_origin",
           "rusticl before Mesa 26 makes sub-buffers at misaligned origins"),
-    Known("Intel.*2023", "ffmpeg_maps_.*|camera_ring", "plane",
+    Known("Intel.*2023", "ffmpeg_maps_.*|camera_ring|spacemit_frames", "plane",
           "the runtime of 2023 reads images of one channel wrongly (read_imagef without a sampler)"),
     Known("Intel", "failed_wait_list_of_.*", "failed_wait",
           "Intel's runtime calls a command complete whose wait list failed"),

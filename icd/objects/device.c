@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "icd/layer.h"
 #include "icd/methods/method.h"
@@ -12,7 +13,9 @@
 #include "util/lock.h"
 #include "util/log.h"
 
-#define MAX_ATTEMPTS 3
+#define QUICK_ATTEMPTS 3  /* at once, to find out about a device */
+#define FIRST_PATIENCE 60 /* seconds until the attempt behind these, and twice as long each time */
+#define LARGEST_DOUBLINGS 5U /* half an hour */
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
@@ -144,16 +147,45 @@ static struct device *device_probe(cl_device_id id, bool may_compile, const stru
 	return device;
 }
 
-/* A device that cannot be tested now is asked again some times, not at every call. */
-static bool device_is_conclusive(const struct device *device)
+static time_t device_clock(void)
 {
-	if (device->attempts >= MAX_ATTEMPTS)
-		return true;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+/* When a device is tested again that could not be tested in so many attempts. */
+static time_t device_retry(unsigned int attempts)
+{
+	unsigned int doublings = attempts - QUICK_ATTEMPTS;
+
+	if (attempts < QUICK_ATTEMPTS)
+		return 0;
+	if (doublings > LARGEST_DOUBLINGS)
+		doublings = LARGEST_DOUBLINGS;
+	return device_clock() + ((time_t)FIRST_PATIENCE << doublings);
+}
+
+static bool device_is_tested(const struct device *device)
+{
 	for (int type = 0; type < IMPORT_TYPES; type++)
 		if (device->method[type].untested ||
 		    (device->method[type].hangs && device->method[type].late != job_late()))
 			return false;
 	return true;
+}
+
+/*
+ * A device that cannot be tested now is asked again some times, and then now and then: by imports, which
+ * may compile.
+ */
+static bool device_is_conclusive(const struct device *device, bool may_compile)
+{
+	if (device_is_tested(device))
+		return true;
+	return device->attempts >= QUICK_ATTEMPTS &&
+	       (!may_compile || device_clock() < device->retry);
 }
 
 /* Two threads may probe a device at once; the first record that is conclusive stays. */
@@ -163,9 +195,10 @@ static const struct device *device_publish(struct device *device)
 
 	lock_acquire(&device_table.lock);
 	published = handle_table_find(&device_table, device->id);
-	if (!published || !device_is_conclusive(published)) {
+	if (!published || !device_is_conclusive(published, device->may_compile)) {
 		device->older = published;
 		device->attempts = (published ? published->attempts : 0) + device->may_compile;
+		device->retry = device_retry(device->attempts);
 		if (handle_table_set(&device_table, device->id, device))
 			published = device;
 	}
@@ -192,11 +225,12 @@ static const struct device *device_find(cl_device_id id, bool may_compile)
 	struct device *device;
 	cl_device_id root;
 
-	if (!id || (known && device_is_conclusive(known)))
+	if (!id || (known && device_is_conclusive(known, may_compile)))
 		return known;
 	root = device_root(id);
 	known = device_known(root);
-	if (known && (device_is_conclusive(known) || (!may_compile && !known->may_compile)))
+	if (known &&
+	    (device_is_conclusive(known, may_compile) || (!may_compile && !known->may_compile)))
 		return known;
 	device = device_probe(root, may_compile, known);
 	return device ? device_publish(device) : NULL;
@@ -211,5 +245,5 @@ const struct device *device_get_quick(cl_device_id id)
 {
 	const struct device *device = device_find(id, false);
 
-	return device && device_is_conclusive(device) ? device : NULL;
+	return device && device_is_conclusive(device, false) ? device : NULL;
 }

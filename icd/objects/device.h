@@ -4,6 +4,7 @@
 #define ICD_OBJECTS_DEVICE_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "icd/cl_compat.h"
 #include "icd/objects/handle_table.h"
@@ -30,6 +31,7 @@ struct device {
 	struct device *older;  /* an inconclusive record, which threads may still use */
 	bool may_compile;      /* whether the self-tests may compile */
 	unsigned int attempts; /* at records with may_compile, this record included */
+	time_t retry;	       /* seconds: the next attempt, behind the quick attempts */
 	struct method method[IMPORT_TYPES];
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */

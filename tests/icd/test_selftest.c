@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -371,6 +372,39 @@ TEST(never_tested,
 	stub_fail(NULL, 0, CL_SUCCESS);
 	EXPECT(stub_calls("clCreateContext") <= contexts + 8);
 	EXPECT(strstr(fix.notice, "error -6"));
+	fixture_close();
+}
+
+/* The clock of the layer's patience with devices; the other clocks are the system's. */
+static time_t selftest_later;
+
+__attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int
+clock_gettime(clockid_t clock, struct timespec *now)
+{
+	const int ret = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (clock == CLOCK_MONOTONIC_COARSE)
+		now->tv_sec += selftest_later;
+	return ret;
+}
+
+TEST(tested_later, "If a self-test could not run a few times, an import some minutes later tests "
+		   "the device again.")
+{
+	fixture_reset();
+	setenv("CLIMPORT_PROBE", "off", 1);
+	fixture_open();
+	stub_set(STUB_FAULT_STAYS, 1);
+	stub_fail("clCreateCommandQueue", 1, CL_OUT_OF_HOST_MEMORY);
+	for (int i = 0; i < 5; i++)
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
+			  CL_INVALID_PROPERTY);
+	stub_fail(NULL, 0, CL_SUCCESS);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
+		  CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "error -6"));
+	selftest_later += 3600;
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 }
 

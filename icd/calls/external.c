@@ -18,9 +18,15 @@
 #include "icd/layer.h"
 #include "icd/objects/command_functions.h"
 #include "icd/objects/memobj.h"
+#include "icd/objects/proxy_event.h"
 
 typedef cl_int(CL_API_CALL *external_fn)(cl_command_queue queue, cl_uint count, const cl_mem *mems,
 					 cl_uint num_wait, const cl_event *wait, cl_event *event);
+
+struct external {
+	external_fn driver;
+	cl_command_type type; /* of the command */
+};
 
 static bool external_has_import(const cl_mem *mems, cl_uint count)
 {
@@ -69,10 +75,22 @@ static cl_int external_enqueue_nothing(cl_command_queue queue, cl_uint num_wait,
 	return err;
 }
 
+/* A marker whose event has the type of the application's command. */
+static cl_int external_enqueue_as(cl_command_type type, cl_command_queue queue, cl_uint num_wait,
+				  const cl_event *wait, cl_event *event)
+{
+	cl_event marker;
+	cl_int err = external_enqueue_nothing(queue, num_wait, wait, event ? &marker : NULL);
+
+	if (!err && event)
+		proxy_event_give_as(marker, type, event);
+	return err;
+}
+
 /* Objects of which one is an import. */
-static cl_int external_enqueue_others(external_fn driver, cl_command_queue queue, cl_uint count,
-				      const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
-				      cl_event *event)
+static cl_int external_enqueue_others(const struct external *e, cl_command_queue queue,
+				      cl_uint count, const cl_mem *mems, cl_uint num_wait,
+				      const cl_event *wait, cl_event *event)
 {
 	cl_mem *others = malloc(count * sizeof(*others));
 	cl_uint left = 0;
@@ -83,22 +101,22 @@ static cl_int external_enqueue_others(external_fn driver, cl_command_queue queue
 	for (cl_uint i = 0; i < count; i++)
 		if (!memobj_is_import(mems[i]))
 			others[left++] = mems[i];
-	err = left ? driver(queue, left, others, num_wait, wait, event)
-		   : external_enqueue_nothing(queue, num_wait, wait, event);
+	err = left ? e->driver(queue, left, others, num_wait, wait, event)
+		   : external_enqueue_as(e->type, queue, num_wait, wait, event);
 	free(others);
 	return err;
 }
 
-static cl_int external_enqueue(external_fn driver, cl_command_queue queue, cl_uint count,
+static cl_int external_enqueue(const struct external *e, cl_command_queue queue, cl_uint count,
 			       const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
 			       cl_event *event)
 {
-	if (!driver)
+	if (!e->driver)
 		return CL_INVALID_COMMAND_QUEUE;
 	queue_bracket_close(queue);
 	if (external_has_import(mems, count))
-		return external_enqueue_others(driver, queue, count, mems, num_wait, wait, event);
-	return driver(queue, count, mems, num_wait, wait, event);
+		return external_enqueue_others(e, queue, count, mems, num_wait, wait, event);
+	return e->driver(queue, count, mems, num_wait, wait, event);
 }
 
 static cl_int CL_API_CALL external_acquire(cl_command_queue queue, cl_uint count,
@@ -106,11 +124,13 @@ static cl_int CL_API_CALL external_acquire(cl_command_queue queue, cl_uint count
 					   const cl_event *wait, cl_event *event)
 {
 	const struct command_functions *functions;
+	struct external e = { NULL, CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR };
 	cl_int err = command_functions_of_queue(queue, &functions);
 
-	return err ? err
-		   : external_enqueue((external_fn)functions->acquire_external, queue, count, mems,
-				      num_wait, wait, event);
+	if (err)
+		return err;
+	e.driver = (external_fn)functions->acquire_external;
+	return external_enqueue(&e, queue, count, mems, num_wait, wait, event);
 }
 
 static cl_int CL_API_CALL external_release(cl_command_queue queue, cl_uint count,
@@ -118,11 +138,13 @@ static cl_int CL_API_CALL external_release(cl_command_queue queue, cl_uint count
 					   const cl_event *wait, cl_event *event)
 {
 	const struct command_functions *functions;
+	struct external e = { NULL, CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR };
 	cl_int err = command_functions_of_queue(queue, &functions);
 
-	return err ? err
-		   : external_enqueue((external_fn)functions->release_external, queue, count, mems,
-				      num_wait, wait, event);
+	if (err)
+		return err;
+	e.driver = (external_fn)functions->release_external;
+	return external_enqueue(&e, queue, count, mems, num_wait, wait, event);
 }
 
 void *external_function(const char *name)

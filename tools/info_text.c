@@ -3,6 +3,7 @@
 #include "info.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "terminal.h"
 
@@ -36,6 +37,18 @@ static void info_text_platform(const struct info_platform *p)
 			      CL_BUILD_PROGRAM_FAILURE, p->note);
 }
 
+/* The error of a driver that compiles no kernel is the one that users meet. */
+static const char *info_text_meaning(const char *why)
+{
+	static const char error[] = "error -11";
+	const size_t length = strlen(why), end = strlen(error);
+
+	if (length < end || strcmp(why + length - end, error))
+		return "";
+	return " (CL_BUILD_PROGRAM_FAILURE): the driver compiled no kernel of the test, and would "
+	       "compile none of a program's";
+}
+
 static void info_text_type(const struct info_device *device, size_t i)
 {
 	const struct device_description *d = &device->types[i];
@@ -46,8 +59,9 @@ static void info_text_type(const struct info_device *device, size_t i)
 			      info_type_names[i], info_colour(COLOUR_DOUBT),
 			      info_colour(COLOUR_NONE));
 	else if (!d->method)
-		terminal_line(stdout, UNDER_TYPES, "    %-12s %srefused%s: %s", info_type_names[i],
-			      info_colour(COLOUR_BAD), info_colour(COLOUR_NONE), d->why);
+		terminal_line(stdout, UNDER_TYPES, "    %-12s %srefused%s: %s%s",
+			      info_type_names[i], info_colour(COLOUR_BAD), info_colour(COLOUR_NONE),
+			      d->why, info_text_meaning(d->why));
 	else
 		terminal_line(stdout, UNDER_TYPES, "    %-12s %szero copy%s by method %s: %s",
 			      info_type_names[i], info_colour(COLOUR_GOOD),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An OpenCL layer that lets PoCL look like a discrete GPU of NVIDIA's, so that programs with real kernels
- * meet imports by opaque descriptors.  The fake of Vulkan (tests/fake) makes the descriptors.  Below
+ * meet imports by opaque descriptors.  The fake of NVIDIA's resource manager (tests/fake) makes the
+ * descriptors.  Below
  * climport's layer.
  *
  * As in NVIDIA's driver, a map of such a buffer gives no pointer of the program's: a program that gets

@@ -58,30 +58,43 @@ static void *host_map_end(struct access *a, cl_command_queue queue, cl_mem mem, 
 	return ptr;
 }
 
+static void *host_map_in_place(const struct memobj *obj, const struct in_place_call *call,
+			       cl_int *errcode_ret)
+{
+	cl_int err;
+	void *ptr = in_place_map(obj, call, &err);
+
+	if (errcode_ret)
+		*errcode_ret = err;
+	return ptr;
+}
+
+static void *host_map_import(cl_mem buffer, const struct in_place_call *c, cl_int *errcode_ret)
+{
+	struct access a;
+	cl_int err;
+	void *ptr;
+
+	access_none(&a, c->num_wait, c->wait, c->event);
+	err = host_map_begin(&a, "clEnqueueMapBuffer", c->queue, buffer, c->flags, c->blocking);
+	if (err)
+		return host_map_refuse(err, errcode_ret);
+	ptr = next.clEnqueueMapBuffer(c->queue, buffer, access_blocking(&a, c->blocking), c->flags,
+				      c->offset, c->size, a.num_wait, a.wait, a.event, &err);
+	return host_map_end(&a, c->queue, buffer, ptr, err, c->blocking, errcode_ret);
+}
+
 void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
 					   cl_map_flags flags, size_t offset, size_t size,
 					   cl_uint num_wait, const cl_event *wait, cl_event *event,
 					   cl_int *errcode_ret)
 {
-	struct in_place_call call = { flags, offset, size };
+	const struct in_place_call call = { queue, blocking, flags, offset,
+					    size,  num_wait, wait,  event };
 	struct memobj *obj = in_place_get(buffer);
-	struct in_place_map *map;
-	cl_int err = in_place_map_begin(obj, &call, &map);
-	struct access a;
-	void *ptr;
+	void *ptr = obj ? host_map_in_place(obj, &call, errcode_ret)
+			: host_map_import(buffer, &call, errcode_ret);
 
-	access_none(&a, num_wait, wait, event);
-	if (!err)
-		err = host_map_begin(&a, "clEnqueueMapBuffer", queue, buffer, flags, blocking);
-	if (err) {
-		ptr = host_map_refuse(err, errcode_ret);
-	} else {
-		ptr = next.clEnqueueMapBuffer(queue, buffer, access_blocking(&a, blocking),
-					      call.flags, offset, call.size, a.num_wait, a.wait,
-					      a.event, &err);
-		ptr = host_map_end(&a, queue, buffer, ptr, err, blocking, errcode_ret);
-	}
-	ptr = in_place_map_end(obj, map, offset, ptr);
 	memobj_put(obj);
 	return ptr;
 }
@@ -129,18 +142,9 @@ cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem 
 						 cl_event *event)
 {
 	struct memobj *obj = in_place_get(mem);
-	struct in_place_map *map = obj ? in_place_map_take(obj->in_place, ptr) : NULL;
-	cl_int err;
+	cl_int err = obj ? in_place_unmap(obj, queue, ptr, num_wait, wait, event)
+			 : host_map_unmap(queue, mem, ptr, num_wait, wait, event);
 
-	if (obj && !map)
-		err = CL_INVALID_VALUE;
-	else
-		err = host_map_unmap(queue, mem, map ? in_place_map_of_driver(map) : ptr, num_wait,
-				     wait, event);
-	if (map && err)
-		in_place_map_add(obj->in_place, map, in_place_map_of_driver(map));
-	else
-		in_place_map_free(map);
 	memobj_put(obj);
 	return err;
 }

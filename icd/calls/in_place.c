@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "icd/access/queue_bracket.h"
 #include "icd/layer.h"
 #include "icd/objects/proxy_event.h"
 #include "util/log.h"
@@ -51,36 +52,57 @@ static bool in_place_flags_are_wrong(cl_map_flags flags)
 	       (flags & both && flags & CL_MAP_WRITE_INVALIDATE_REGION);
 }
 
-cl_int in_place_map_begin(const struct memobj *obj, struct in_place_call *call,
-			  struct in_place_map **map)
+static cl_int in_place_check_map(const struct memobj *obj, const struct in_place_call *call)
 {
-	*map = NULL;
-	if (!obj)
-		return CL_SUCCESS;
 	if (in_place_flags_are_wrong(call->flags) ||
 	    !in_place_has_range(obj, call->offset, call->size))
 		return CL_INVALID_VALUE;
-	if (in_place_forbids_map(obj, call->flags))
-		return CL_INVALID_OPERATION;
-	*map = in_place_map_create(in_place_address(obj) + call->offset);
-	if (!*map)
-		return CL_OUT_OF_HOST_MEMORY;
-	call->flags = CL_MAP_READ;
-	call->size = 1;
-	return CL_SUCCESS;
+	return in_place_forbids_map(obj, call->flags) ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
 
-void *in_place_map_end(const struct memobj *obj, struct in_place_map *map, size_t offset,
-		       void *pointer)
+void *in_place_map(const struct memobj *obj, const struct in_place_call *call, cl_int *err)
 {
-	if (!map)
-		return pointer;
-	if (!pointer) {
+	char *pointer = in_place_address(obj) + call->offset;
+	struct in_place_map *map;
+	void *of_driver;
+
+	*err = in_place_check_map(obj, call);
+	if (*err)
+		return NULL;
+	map = in_place_map_create(pointer);
+	if (!map) {
+		*err = CL_OUT_OF_HOST_MEMORY;
+		return NULL;
+	}
+	queue_bracket_close(call->queue);
+	of_driver = next.clEnqueueMapBuffer(call->queue, obj->handle, call->blocking, CL_MAP_READ,
+					    call->offset, 1, call->num_wait, call->wait,
+					    call->event, err);
+	of_driver = created_or_null(of_driver, err);
+	if (!of_driver) {
 		in_place_map_free(map);
 		return NULL;
 	}
-	in_place_map_add(obj->in_place, map, pointer);
-	return in_place_address(obj) + offset;
+	in_place_map_add(obj->in_place, map, of_driver);
+	return pointer;
+}
+
+cl_int in_place_unmap(const struct memobj *obj, cl_command_queue queue, const void *pointer,
+		      cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	struct in_place_map *map = in_place_map_take(obj->in_place, pointer);
+	cl_int err;
+
+	if (!map)
+		return CL_INVALID_VALUE;
+	queue_bracket_close(queue);
+	err = next.clEnqueueUnmapMemObject(queue, obj->handle, in_place_map_of_driver(map),
+					   num_wait, wait, event);
+	if (err)
+		in_place_map_add(obj->in_place, map, in_place_map_of_driver(map));
+	else
+		in_place_map_free(map);
+	return err;
 }
 
 void in_place_transfer(cl_mem buffer, size_t offset, size_t *size, const void *memory)

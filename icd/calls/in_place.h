@@ -18,28 +18,27 @@
 /* A reference to the record of an in-place buffer, to be put; NULL: @mem is none. */
 struct memobj *in_place_get(cl_mem mem);
 
-/* The arguments of a map, as the driver gets them. */
+/* The arguments of a map. */
 struct in_place_call {
+	cl_command_queue queue;
+	cl_bool blocking;
 	cl_map_flags flags;
 	size_t offset, size;
+	cl_uint num_wait;
+	const cl_event *wait;
+	cl_event *event;
 };
 
-/**
- * in_place_map_begin - prepare a map of an in-place buffer
- * @call: changed on success: the driver's map has a byte, and its unmap writes nothing
- * @map: set on success; NULL if @obj is NULL
- *
- * Returns CL_SUCCESS or the error for wrong arguments.
- */
-cl_int in_place_map_begin(const struct memobj *obj, struct in_place_call *call,
-			  struct in_place_map **map);
-
 /*
- * @pointer: the driver's.  The program's pointer for @offset, or NULL if the driver has given none;
- * @pointer if @map is NULL.
+ * A map of an in-place buffer.  The driver maps a byte for reading, so the unmap writes nothing.  A GPU's
+ * caches do not matter: the host gets no byte from the driver.  Returns the program's pointer, or NULL
+ * with an error.
  */
-void *in_place_map_end(const struct memobj *obj, struct in_place_map *map, size_t offset,
-		       void *pointer);
+void *in_place_map(const struct memobj *obj, const struct in_place_call *call, cl_int *err);
+
+/* @pointer: of in_place_map(); another is CL_INVALID_VALUE. */
+cl_int in_place_unmap(const struct memobj *obj, cl_command_queue queue, const void *pointer,
+		      cl_uint num_wait, const cl_event *wait, cl_event *event);
 
 /**
  * in_place_transfer - a read or write between an in-place buffer and @memory of the program

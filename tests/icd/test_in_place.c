@@ -17,7 +17,7 @@ static cl_command_type in_place_event_type(cl_event event)
 }
 
 /* A blocking map of @size bytes at @offset. */
-static unsigned char *in_place_map(cl_mem mem, cl_map_flags flags, size_t offset, size_t size)
+static unsigned char *test_in_place_map(cl_mem mem, cl_map_flags flags, size_t offset, size_t size)
 {
 	cl_int err = 1;
 	unsigned char *pointer = cl.clEnqueueMapBuffer(fix.queue, mem, CL_TRUE, flags, offset, size,
@@ -36,7 +36,7 @@ static cl_int in_place_map_error(cl_mem mem, cl_map_flags flags, size_t offset, 
 	return err;
 }
 
-static void in_place_unmap(cl_mem mem, void *pointer)
+static void test_in_place_unmap(cl_mem mem, void *pointer)
 {
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, mem, pointer, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
@@ -202,9 +202,9 @@ TEST_EACH(
 	EXPECT_EQ(opaque_query_size(sub, CL_MEM_PROPERTIES), 0);
 	cl.clReleaseMemObject(mem);
 	EXPECT_EQ(in_place_map_error(sub, CL_MAP_READ, 0, 1), CL_INVALID_OPERATION);
-	EXPECT_EQ((size_t)in_place_map(sub, CL_MAP_WRITE, 10, 90), (size_t)(part + 10));
+	EXPECT_EQ((size_t)test_in_place_map(sub, CL_MAP_WRITE, 10, 90), (size_t)(part + 10));
 	EXPECT_EQ(in_place_map_error(sub, CL_MAP_WRITE, 10, 91), CL_INVALID_VALUE);
-	in_place_unmap(sub, part + 10);
+	test_in_place_unmap(sub, part + 10);
 	EXPECT(test_in_place_is(sub, part));
 	cl.clReleaseMemObject(sub);
 	in_place_close();
@@ -240,20 +240,20 @@ TEST_EACH(
 	p = pages_map(2) + row->offset;
 	mem = test_in_place_create(0, p, row->size);
 	fixture_increment(mem);
-	pointer = in_place_map(mem, CL_MAP_READ | CL_MAP_WRITE, 0, row->size);
+	pointer = test_in_place_map(mem, CL_MAP_READ | CL_MAP_WRITE, 0, row->size);
 	EXPECT_EQ((size_t)pointer, (size_t)p);
 	EXPECT_EQ(in_place_map_count(mem), 1);
 	EXPECT_EQ(p[0], 1);
 	p[0] = 40;
-	in_place_unmap(mem, pointer);
+	test_in_place_unmap(mem, pointer);
 	EXPECT_EQ(in_place_map_count(mem), 0);
 	EXPECT_EQ(p[0], 40);
 	fixture_increment(mem);
 	EXPECT_EQ(p[0], 41);
-	pointer = in_place_map(mem, CL_MAP_WRITE_INVALIDATE_REGION, 5, 7);
+	pointer = test_in_place_map(mem, CL_MAP_WRITE_INVALIDATE_REGION, 5, 7);
 	EXPECT_EQ((size_t)pointer, (size_t)(p + 5));
 	p[5] = 60;
-	in_place_unmap(mem, pointer);
+	test_in_place_unmap(mem, pointer);
 	EXPECT_EQ(p[5], 60);
 	EXPECT_EQ(stub_arg("clEnqueueMapBuffer", 5), 1); /* a byte of the driver's */
 	cl.clReleaseMemObject(mem);
@@ -300,6 +300,83 @@ TEST(map_events, "A map waits for its list, and completes behind the kernels bef
 	in_place_close();
 }
 
+TEST(map_out_of_order,
+     "On an out-of-order queue a map without a list does not wait for a command that waits for the "
+     "program.")
+{
+	cl_command_queue queue;
+	unsigned char *p;
+	cl_kernel kernel;
+	cl_int err = 1;
+	cl_mem mem, other;
+	cl_event go;
+
+	in_place_open();
+	queue = fixture_create_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	p = pages_map(2);
+	mem = test_in_place_create(0, p, PAGE);
+	other = test_in_place_create(0, p + PAGE, PAGE);
+	kernel = fixture_create_increment(other);
+	go = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(fixture_enqueue(queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ((size_t)cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, PAGE, 0, NULL,
+						NULL, &err),
+		  (size_t)p);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(queue, mem, p, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(queue), CL_SUCCESS);
+	EXPECT_EQ(p[PAGE], 1);
+	cl.clReleaseEvent(go);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseMemObject(other);
+	cl.clReleaseCommandQueue(queue);
+	in_place_close();
+}
+
+static void CL_CALLBACK in_place_note_event(cl_event event, cl_int status, void *seen)
+{
+	(void)event;
+	__atomic_store_n((cl_int *)seen, status, __ATOMIC_RELEASE);
+}
+
+static bool in_place_is_noted(void *seen)
+{
+	return __atomic_load_n((cl_int *)seen, __ATOMIC_ACQUIRE) == CL_COMPLETE;
+}
+
+TEST(map_event_queries, "The event of a map has times of profiling, and calls back.")
+{
+	cl_ulong start = 0, end = 0;
+	cl_int err = 1, seen = 77;
+	unsigned char *p;
+	cl_event event;
+	cl_mem mem;
+
+	in_place_open();
+	p = pages_map(1);
+	mem = test_in_place_create(0, p, PAGE);
+	EXPECT_EQ((size_t)cl.clEnqueueMapBuffer(fix.queue, mem, CL_FALSE, CL_MAP_READ, 0, PAGE, 0,
+						NULL, &event, &err),
+		  (size_t)p);
+	EXPECT_EQ(cl.clSetEventCallback(event, CL_COMPLETE, in_place_note_event, &seen),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
+	EXPECT(process_settles(in_place_is_noted, &seen));
+	EXPECT_EQ(cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start),
+					     &start, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end,
+					     NULL),
+		  CL_SUCCESS);
+	EXPECT(start <= end);
+	test_in_place_unmap(mem, p);
+	cl.clReleaseEvent(event);
+	cl.clReleaseMemObject(mem);
+	in_place_close();
+}
+
 TEST(map_behind_failure, "A blocking map behind a failed event fails, and leaves no map.")
 {
 	cl_int err = 1;
@@ -327,13 +404,13 @@ TEST(mapped_twice, "Each map of a pointer has an unmap, and a pointer without a 
 	in_place_open();
 	p = pages_map(1);
 	mem = test_in_place_create(0, p, PAGE);
-	EXPECT_EQ((size_t)in_place_map(mem, CL_MAP_READ, 0, PAGE), (size_t)p);
-	EXPECT_EQ((size_t)in_place_map(mem, CL_MAP_READ, 0, PAGE), (size_t)p);
+	EXPECT_EQ((size_t)test_in_place_map(mem, CL_MAP_READ, 0, PAGE), (size_t)p);
+	EXPECT_EQ((size_t)test_in_place_map(mem, CL_MAP_READ, 0, PAGE), (size_t)p);
 	EXPECT_EQ(in_place_map_count(mem), 2);
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, mem, p + 1, 0, NULL, NULL),
 		  CL_INVALID_VALUE);
-	in_place_unmap(mem, p);
-	in_place_unmap(mem, p);
+	test_in_place_unmap(mem, p);
+	test_in_place_unmap(mem, p);
 	EXPECT_EQ(in_place_map_count(mem), 0);
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, mem, p, 0, NULL, NULL), CL_INVALID_VALUE);
 	cl.clReleaseMemObject(mem);
@@ -348,12 +425,13 @@ TEST(unmap_fails, "If the driver refuses an unmap, the program may unmap again."
 	in_place_open();
 	p = pages_map(1);
 	mem = test_in_place_create(0, p, PAGE);
-	in_place_map(mem, CL_MAP_READ, 0, PAGE);
+	test_in_place_map(mem, CL_MAP_READ, 0, PAGE);
 	stub_fail("clEnqueueUnmapMemObject", 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, mem, p, 0, NULL, NULL),
 		  CL_OUT_OF_RESOURCES);
-	in_place_unmap(mem, p);
-	in_place_map(mem, CL_MAP_READ, 0, PAGE); /* left mapped: nothing is lost at the release */
+	test_in_place_unmap(mem, p);
+	test_in_place_map(mem, CL_MAP_READ, 0,
+			  PAGE); /* left mapped: nothing is lost at the release */
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	cl.clReleaseMemObject(mem);
 	in_place_close();
@@ -537,8 +615,8 @@ TEST(kernel_only_reads, "The host writes to a buffer that kernels only read.")
 	EXPECT_EQ(cl.clEnqueueWriteBuffer(fix.queue, mem, CL_TRUE, 0, 4, "abcd", 0, NULL, NULL),
 		  CL_SUCCESS);
 	EXPECT(!memcmp(p, "abcd", 4));
-	pointer = in_place_map(mem, CL_MAP_WRITE, 0, 4);
-	in_place_unmap(mem, pointer);
+	pointer = test_in_place_map(mem, CL_MAP_WRITE, 0, 4);
+	test_in_place_unmap(mem, pointer);
 	cl.clReleaseMemObject(mem);
 	in_place_close();
 }

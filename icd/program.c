@@ -23,12 +23,17 @@ bool program_makes_images_of_imports(void)
 	return false;
 }
 
-static atomic_bool program_function, program_hintless;
+static atomic_bool program_function, program_context, program_hintless;
 static atomic_uint program_missing; /* the process that misses images; 0: none */
 
 void program_has_function(void)
 {
 	atomic_store_explicit(&program_function, true, memory_order_relaxed);
+}
+
+void program_has_context(void)
+{
+	atomic_store_explicit(&program_context, true, memory_order_relaxed);
 }
 
 void program_needs_no_hint(void)
@@ -80,7 +85,8 @@ static bool program_is_linked(void)
 __attribute__((destructor)) static void program_hint(void)
 {
 	if (atomic_load_explicit(&program_missing, memory_order_relaxed) != fork_generation() ||
-	    atomic_load_explicit(&program_hintless, memory_order_relaxed))
+	    atomic_load_explicit(&program_hintless, memory_order_relaxed) ||
+	    !atomic_load_explicit(&program_context, memory_order_relaxed))
 		return;
 	if (atomic_load_explicit(&program_function, memory_order_relaxed) || program_is_linked())
 		log_error("the program has clImportMemoryARM and imported nothing: if the program "

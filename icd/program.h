@@ -15,6 +15,9 @@ bool program_makes_images_of_imports(void);
 /* The program has asked for the extension's function. */
 void program_has_function(void);
 
+/* The program has created a context: a program without a context imports nothing in any case. */
+void program_has_context(void);
+
 /* The program imports, or asks the layer itself what devices import. */
 void program_needs_no_hint(void);
 

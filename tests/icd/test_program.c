@@ -23,6 +23,7 @@ static const char image2d[] = "cl_khr_image2d_from_buffer", hint[] = "climport r
 /* What a program does, besides that it reads the extensions of a device. */
 struct program {
 	bool is_linked;	  /* to libclimport */
+	bool is_idle;	  /* creates no context */
 	bool asks;	  /* for the function by its name */
 	bool describes;	  /* asks the layer what devices import, as `climport info` does */
 	bool imports;	  /* memory */
@@ -50,18 +51,27 @@ static bool program_has_name(cl_device_id device, const char *name)
 	return text_count_word(list, name);
 }
 
-static void program_import(cl_platform_id platform, cl_device_id device)
+static void program_import(cl_platform_id platform, cl_context context)
 {
 	static unsigned char memory[2 * PAGE];
 	__typeof__(&clImportMemoryARM) import =
 		(__typeof__(import))clGetExtensionFunctionAddressForPlatform(platform,
 									     "clImportMemoryARM");
 	cl_int err;
-	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
 
-	NEED(import && context);
+	NEED(import);
 	clReleaseMemObject(import(context, 0, NULL, memory, sizeof(memory), &err));
 	NEED(!err);
+}
+
+static void program_use(const struct program *p, cl_platform_id platform, cl_device_id device)
+{
+	cl_int err;
+	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+
+	NEED(context);
+	if (p->imports)
+		program_import(platform, context);
 	clReleaseContext(context);
 }
 
@@ -80,8 +90,8 @@ static void program_main(const struct program *p)
 		NEED(clGetExtensionFunctionAddressForPlatform(platform, "clImportMemoryARM"));
 	if (p->describes)
 		NEED(clGetExtensionFunctionAddressForPlatform(platform, DESCRIBE_FUNCTION));
-	if (p->imports)
-		program_import(platform, device);
+	if (!p->is_idle)
+		program_use(p, platform, device);
 	if (p->forks && !fork())
 		exit(0);
 	while (wait(NULL) > 0)
@@ -151,6 +161,13 @@ TEST(forks, "The program is told once, and no child of fork().")
 TEST(ordinary, "A program without clImportMemoryARM is not told.")
 {
 	EXPECT_EQ(program_count_hints(&(struct program){ 0 }, "error", NULL), 0);
+}
+
+TEST(idle, "A program that creates no context, such as one that lists devices, is not told.")
+{
+	const struct program p = { .is_linked = true, .asks = true, .is_idle = true };
+
+	EXPECT_EQ(program_count_hints(&p, "error", NULL), 0);
 }
 
 TEST(imports, "A program that imports is not told.")

@@ -182,6 +182,7 @@ struct mem *stub_khr_create(struct context *context, cl_mem_flags flags, size_t 
 void khr_destroy(struct mem *mem);
 unsigned char *khr_data(struct mem *mem, const struct device *device);
 void khr_run(struct mem *mem, bool acquires);
+void khr_note_use(struct mem *mem); /* by a command that is no kernel */
 void *stub_khr_function(const char *name);
 unsigned char *opaque_seen(struct mem *mem);
 void opaque_write_back(struct mem *mem);

@@ -101,6 +101,14 @@ unsigned char *khr_data(struct mem *mem, const struct device *device)
 	return mem->data;
 }
 
+void khr_note_use(struct mem *mem)
+{
+	const struct mem *root = mem_root(mem);
+
+	if (root->khr && atomic_load(&root->acquired) <= 0)
+		stub_trace("used without acquire");
+}
+
 void khr_run(struct mem *mem, bool acquires)
 {
 	stub_trace(acquires ? "acquire" : "release");
@@ -116,25 +124,37 @@ void khr_run(struct mem *mem, bool acquires)
 		memcpy(mem->khr_other, mem->data, mem->size);
 }
 
-/* A command for each object, of which the last gives the event. */
+static cl_int khr_enqueue_one(cl_command_queue handle, bool acquires, cl_mem object, WAIT)
+{
+	struct op op = { .kind = acquires ? OP_ACQUIRE : OP_RELEASE,
+			 .type = acquires ? CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR
+					  : CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR };
+	struct mem *mem = object_get(object, STUB_MEM);
+	cl_int err = CL_SUCCESS;
+
+	if (!queue_check(handle, object, object, &err))
+		return err;
+	if (!mem->khr)
+		return CL_INVALID_MEM_OBJECT;
+	op.mem[0] = mem;
+	op_hold(&op);
+	return queue_submit(handle, &op, num, list, event, false);
+}
+
+/* A command for each object; each waits for the one before, and the last gives the event. */
 static cl_int khr_enqueue(cl_int err, cl_command_queue handle, bool acquires, cl_uint count,
 			  const cl_mem *mems, WAIT)
 {
+	cl_event before = NULL, one;
+
 	if (!err && (!count || !mems))
 		err = CL_INVALID_VALUE;
 	for (cl_uint i = 0; i < count && !err; i++) {
-		struct op op = { .kind = acquires ? OP_ACQUIRE : OP_RELEASE,
-				 .type = acquires ? CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR
-						  : CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR };
-		struct mem *mem = object_get(mems[i], STUB_MEM);
-
-		if (!queue_check(handle, mems[i], mems[i], &err))
-			return err;
-		if (!mem->khr)
-			return CL_INVALID_MEM_OBJECT;
-		op.mem[0] = mem;
-		op_hold(&op);
-		err = queue_submit(handle, &op, num, list, i == count - 1 ? event : NULL, false);
+		err = khr_enqueue_one(handle, acquires, mems[i], before ? 1 : num,
+				      before ? &before : list, i == count - 1 ? event : &one);
+		if (before)
+			stub_event_put((struct event *)before);
+		before = i == count - 1 || err ? NULL : one;
 	}
 	return err;
 }

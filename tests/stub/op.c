@@ -54,8 +54,16 @@ static void sync_with_host(const struct op *op, bool out)
 	memcpy(out ? mem->host_ptr : mem->data, out ? mem->data : mem->host_ptr, mem->size);
 }
 
+static bool op_is_edge(const struct op *op)
+{
+	return op->kind == OP_ACQUIRE || op->kind == OP_RELEASE;
+}
+
 cl_int op_run(struct op *op, struct device *device)
 {
+	for (int i = 0; i < 2 && !op_is_edge(op); i++)
+		if (op->mem[i])
+			khr_note_use(op->mem[i]);
 	switch (op->kind) {
 	case OP_NOTHING:
 		return (cl_int)stub_get(STUB_NOTHING_FAIL);

@@ -43,15 +43,19 @@ static bool deps_done(const struct command *c)
  */
 static struct command *next_ready(const struct queue *queue)
 {
+	struct command *ready = NULL;
+
 	for (struct command *c = queue->first; c; c = c->next) {
 		if (stub_get(STUB_LAZY) && c->number > queue->flushed)
-			return NULL;
+			return ready;
 		if (deps_done(c) && (c == queue->first || !c->op.waits_all))
-			return c;
+			ready = c;
+		if (ready && !stub_get(STUB_LAST_FIRST))
+			return ready;
 		if (!queue_is_out_of_order(queue) || c->op.barrier)
-			return NULL;
+			return ready;
 	}
-	return NULL;
+	return ready;
 }
 
 static void command_free(struct command *c)

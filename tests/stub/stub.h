@@ -118,6 +118,7 @@ enum stub_option {
 	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
 	STUB_NATIVE_TYPES, /* of STUB_NATIVE: enum stub_native; default host memory and dma-bufs */
 	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
+	STUB_LAST_FIRST,   /* out-of-order queues run the last command that may run */
 	STUB_PAGES_ALONE,  /* bits of devices: host pointers and sizes within a page are copied */
 	STUB_PART_AT_PAGE, /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
 	STUB_IMAGES_END,   /* the signal that ends a process with an image of STUB_IMAGES_END_OF */

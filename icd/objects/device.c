@@ -16,6 +16,7 @@
 #define QUICK_ATTEMPTS 3  /* at once, to find out about a device */
 #define FIRST_PATIENCE 60 /* seconds until the attempt behind these, and twice as long each time */
 #define LARGEST_DOUBLINGS 5U /* half an hour */
+#define MAX_DEPTH 32	     /* of sub-devices */
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
@@ -91,13 +92,27 @@ cl_version device_version(cl_device_id id)
 }
 
 /* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query. */
-cl_device_id device_root(cl_device_id id)
+static cl_device_id device_parent(cl_device_id id)
 {
 	cl_device_id parent = NULL;
 
-	while (!next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL) &&
-	       parent)
-		id = parent;
+	if (next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL))
+		return NULL;
+	return parent == id ? NULL : parent;
+}
+
+/* A driver whose devices are each other's parents has no root: the device itself is taken. */
+cl_device_id device_root(cl_device_id id)
+{
+	cl_device_id root = id, parent;
+
+	for (int depth = 0; depth < MAX_DEPTH; depth++) {
+		parent = device_parent(root);
+		if (!parent)
+			return root;
+		root = parent;
+	}
+	log_debug("device %p has no root device", (void *)id);
 	return id;
 }
 

@@ -505,3 +505,38 @@ TEST_EACH(part_alignments, struct devices_strict, stricts,
 	devices_unmap(&b);
 	fixture_close();
 }
+
+static const struct devices_parents {
+	const char *name;
+	enum stub_parents parents;
+} parents[] = {
+	{ "self", STUB_PARENTS_SELF },
+	{ "cycle", STUB_PARENTS_CYCLE },
+	{ "none", STUB_PARENTS_NONE },
+};
+
+TEST_EACH(parents, struct devices_parents, parents,
+	  "A driver's wrong answer for the parent of a device is no endless search: the device is "
+	  "taken as a root device.")
+{
+	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_device_id ids[2];
+	struct devices_bytes b;
+	cl_mem mem;
+
+	devices_reset(HOST_PTR);
+	stub_set(STUB_PARENTS, row->parents);
+	fixture_open();
+	EXPECT(fixture_device_reports(fix.device[1], "cl_arm_import_memory_host"));
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, ids, NULL), CL_SUCCESS);
+	several_open(2, (const cl_device_id[]){ ids[1], fix.device[1] });
+	cl.clReleaseDevice(ids[0]);
+	cl.clReleaseDevice(ids[1]);
+	b = devices_map(false);
+	mem = several_import(NULL, b.at, PAGE);
+	several_expect_shared(mem, b.at);
+	cl.clReleaseMemObject(mem);
+	devices_unmap(&b);
+	several_close();
+	fixture_close();
+}

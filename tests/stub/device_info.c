@@ -102,6 +102,19 @@ static cl_int handle_types(size_t room, void *out, size_t *size_ret)
 	return CL_INVALID_VALUE;
 }
 
+static cl_int parent_info(const struct device *device, size_t room, void *out, size_t *size_ret)
+{
+	const struct device *parent = device->parent;
+
+	if (!parent && stub_get(STUB_PARENTS) == STUB_PARENTS_SELF)
+		parent = device;
+	if (!parent && stub_get(STUB_PARENTS) == STUB_PARENTS_CYCLE)
+		parent = device->platform->device[!device->index];
+	if (!parent && stub_get(STUB_PARENTS) == STUB_PARENTS_NONE)
+		return CL_SUCCESS;
+	return info_put(&parent, sizeof(void *), room, out, size_ret);
+}
+
 cl_int device_info(const struct device *device, cl_device_info name, size_t room, void *out,
 		   size_t *size_ret)
 {
@@ -146,7 +159,7 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	case CL_DEVICE_PLATFORM:
 		return info_put(&device->platform, sizeof(void *), room, out, size_ret);
 	case CL_DEVICE_PARENT_DEVICE:
-		return info_put(&device->parent, sizeof(void *), room, out, size_ret);
+		return parent_info(device, room, out, size_ret);
 	case CL_DEVICE_REFERENCE_COUNT:
 		return info_put(&refs, sizeof(refs), room, out, size_ret);
 	case CL_DEVICE_MEM_BASE_ADDR_ALIGN:

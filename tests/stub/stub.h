@@ -118,6 +118,7 @@ enum stub_option {
 	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
 	STUB_NATIVE_TYPES, /* of STUB_NATIVE: enum stub_native; default host memory and dma-bufs */
 	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
+	STUB_PARENTS,	   /* of devices: enum stub_parents */
 	STUB_LAST_FIRST,   /* out-of-order queues run the last command that may run */
 	STUB_PAGES_ALONE,  /* bits of devices: host pointers and sizes within a page are copied */
 	STUB_PART_AT_PAGE, /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
@@ -125,6 +126,14 @@ enum stub_option {
 	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
 	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
 	STUB_NUM_OPTIONS
+};
+
+/* The answers of a driver for the parents of devices. */
+enum stub_parents {
+	STUB_PARENTS_RIGHT,
+	STUB_PARENTS_SELF,  /* a root device is its own parent */
+	STUB_PARENTS_CYCLE, /* two root devices are each other's parent */
+	STUB_PARENTS_NONE,  /* success, and no answer */
 };
 
 /* What a driver with cl_arm_import_memory takes: bits. */

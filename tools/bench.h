@@ -189,6 +189,9 @@ bool memory_is_host(const struct memory *m);
 
 /* Creates and releases the cl_mem, which may be inside the timed part. */
 int memory_create(struct bench *b, struct memory *m);
+
+/* Why memory_create() has just failed: a sentence, until the thread's next call of libclimport. */
+const char *bench_memory_why(const struct memory *m);
 void memory_release(struct memory *m);
 
 /* Random data in the first m->size bytes.  Device memory needs the cl_mem. */

@@ -129,7 +129,7 @@ static void open_memory(struct bench *b, struct memory *m, enum memory_kind kind
 	if (memory_is_host(m))
 		memory_fill(b, m);
 	if (memory_create(b, m)) {
-		bench_skip(GROUP, memory_names[kind], "there is no buffer of it");
+		bench_skip(GROUP, memory_names[kind], bench_memory_why(m));
 		bench_memory_destroy(m);
 		return;
 	}

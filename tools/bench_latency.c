@@ -129,7 +129,7 @@ static void latency_race(struct bench *b, struct entry *entries,
 	size_t count = 0;
 
 	for (int kind = 0; kind < MEMORY_KINDS; kind++)
-		if (entries[kind].memory.capacity)
+		if (entries[kind].memory.capacity >= entries[kind].memory.size)
 			racers[count++] =
 				(struct racer){ memory_names[kind], run, &entries[kind], { 0 } };
 	bench_race(b, racers, count, share);
@@ -161,12 +161,36 @@ static void latency_measure(struct bench *b, struct entry *entries, size_t size,
 	report_used(b, (const double(*)[BENCH_PHASES])medians, size);
 }
 
+/* A device may refuse its own memory from some size on. */
+static bool latency_is_imported(struct bench *b, struct memory *m)
+{
+	if (m->kind != MEMORY_DEVICE)
+		return true;
+	if (memory_create(b, m)) {
+		bench_skip(GROUP, memory_names[m->kind], bench_memory_why(m));
+		return false;
+	}
+	memory_release(m);
+	return true;
+}
+
+/* The largest memory that is imported, for parts of all sizes. */
+static void latency_open_memory(struct bench *b, struct memory *m, enum memory_kind kind)
+{
+	for (size_t size = b->largest; size >= BENCH_SMALLEST; size /= 4) {
+		if (bench_memory_create(b, m, kind, size) || latency_is_imported(b, m))
+			return;
+		bench_memory_destroy(m);
+	}
+}
+
 static void open_entry(struct bench *b, struct entry *e, enum memory_kind kind, cl_mem result)
 {
 	*e = (struct entry){ .bench = b, .result = result, .times = 16 };
 	if (kind >= MEMORY_PLAIN)
 		e->times = 1;
-	if (!bench_memory_create(b, &e->memory, kind, b->largest) && memory_is_host(&e->memory))
+	latency_open_memory(b, &e->memory, kind);
+	if (e->memory.capacity && memory_is_host(&e->memory))
 		memory_fill(b, &e->memory);
 }
 

@@ -163,6 +163,13 @@ int memory_create(struct bench *b, struct memory *m)
 	return err;
 }
 
+/* The layer tells libclimport alone the reason, and an import of host memory calls the layer. */
+const char *bench_memory_why(const struct memory *m)
+{
+	return m->kind == MEMORY_DEVICE && *climport_last_error() ? climport_last_error()
+								  : "there is no buffer of it";
+}
+
 void memory_release(struct memory *m)
 {
 	clReleaseMemObject(m->mem);

@@ -217,6 +217,7 @@ struct import_opaque {
 	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
 	unsigned int exporter;
+	bool is_on_device;	 /* the memory is the device's own */
 	uint64_t kept;		 /* not 0: names a registration that stays, until the forget call */
 	enum import_share share; /* of a registration */
 };
@@ -291,6 +292,16 @@ const char *import_describe_kept(unsigned int exporters);
  */
 int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  struct import_region **region);
+
+/**
+ * import_sample_on_device - @size bytes of a device's own memory for opaque descriptors of @exporter
+ *
+ * For self-tests.  The region's address is the device's: the CPU cannot access the memory.
+ *
+ * Returns 0; -EOPNOTSUPP, logged, too if the exporter has no such memory; or -ENODEV, -ENOMEM, logged.
+ */
+int import_sample_on_device(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
+			    size_t size, struct import_region **region);
 
 /*
  * What the user of a region adds to the region's bracket: work at the beginning, and nothing at the

@@ -25,6 +25,7 @@
 #define import_share_most climport_private_import_share_most
 #define import_enqueued climport_private_import_enqueued
 #define import_sample climport_private_import_sample
+#define import_sample_on_device climport_private_import_sample_on_device
 #define import_sample_kind climport_private_import_sample_kind
 #define import_pages climport_private_import_pages
 #define import_sample_pages climport_private_import_sample_pages

@@ -43,7 +43,8 @@ const struct environment_variable environment_variables[] = {
 	  "which starts the driver's threads there. off: no test, the extension's names are "
 	  "missing; "
 	  "for services whose seccomp filter kills for a new process. With here and off the caller "
-	  "also tests images of imports, which end the caller if the driver crashes" },
+	  "also tests images of imports, which end the caller if the driver crashes, and device "
+	  "memory of 512 MiB and more is not imported unless a result is kept (NVIDIA)" },
 	{ "CLIMPORT_KEEP_HOST", "layer, library", "1, on, 0 or off", "not set: with gdmabuf alone",
 	  "whether registrations of host memory are kept across imports (NVIDIA). Not set: where "
 	  "the "

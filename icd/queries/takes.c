@@ -4,17 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "icd/probe/probe.h"
 #include "icd/selftest/identity.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"
 #include "util/log.h"
-#include "util/restricted.h"
 
 #define REVISION 4 /* of the answers */
-#define LIMITS_SIZE 160
 #define NO_ANSWER "no answer: " /* then the reason: the line for a failed probe */
 
 /* "takes PLATFORM COUNT DEVICE ... end" */
@@ -86,28 +83,9 @@ bool takes_recall(cl_platform_id platform, struct takes *t)
 	return known;
 }
 
-/*
- * A probe inherits the limits and filters of system calls, and may fail because of them.  So a
- * failure holds for processes with equal limits and as many filters.
- */
-static char *takes_key_of_limits(const char *key)
-{
-	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
-				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU,	 RLIMIT_FSIZE };
-	char text[LIMITS_SIZE] = "";
-	struct rlimit limit;
-	int used = 0;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!getrlimit(kinds[i], &limit))
-			used += snprintf(text + used, sizeof(text) - (size_t)used, "%llx ",
-					 (unsigned long long)limit.rlim_cur);
-	return text_create("%slimits, %ld filters, %s", text, restricted_filters(), key);
-}
-
 bool takes_is_unanswered(const char *key)
 {
-	char *limited = takes_key_of_limits(key), line[PROBE_LINE_SIZE];
+	char *limited = identity_add_limits(key), line[PROBE_LINE_SIZE];
 	bool is_recent, known;
 
 	known = limited && result_cache_get_recent(limited, line, sizeof(line), &is_recent);
@@ -121,7 +99,7 @@ bool takes_is_unanswered(const char *key)
 
 void takes_keep_unanswered(const char *key, const char *why)
 {
-	char *line = text_create(NO_ANSWER "%s", why), *limited = takes_key_of_limits(key);
+	char *line = text_create(NO_ANSWER "%s", why), *limited = identity_add_limits(key);
 
 	if (line && limited)
 		result_cache_set(limited, line);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,7 +17,9 @@
 #include "icd/objects/device.h"
 #include "icd/place.h"
 #include "icd/text.h"
+#include "util/restricted.h"
 
+#define LIMITS_SIZE 160
 #define LONGEST 1100 /* of longer names the hash is used */
 
 unsigned long long identity_hash(const char *text)
@@ -289,4 +292,19 @@ char *identity_platform(cl_platform_id platform, bool *lasting)
 			     sizeof(parts) / sizeof(parts[0]));
 	free(library);
 	return text;
+}
+
+char *identity_add_limits(const char *key)
+{
+	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
+				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU,	 RLIMIT_FSIZE };
+	char text[LIMITS_SIZE] = "";
+	struct rlimit limit;
+	int used = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!getrlimit(kinds[i], &limit))
+			used += snprintf(text + used, sizeof(text) - (size_t)used, "%llx ",
+					 (unsigned long long)limit.rlim_cur);
+	return text_create("%slimits, %ld filters, %s", text, restricted_filters(), key);
 }

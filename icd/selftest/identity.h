@@ -31,4 +31,11 @@ char *identity_device(cl_device_id device, cl_platform_id platform);
  */
 char *identity_platform(cl_platform_id platform, bool *lasting);
 
+/*
+ * A probe process inherits the limits and filters of system calls, and may fail because of them.  So a
+ * failure holds for processes with equal limits and as many filters: @key with these, which the caller
+ * frees.  NULL: no memory.
+ */
+char *identity_add_limits(const char *key);
+
 #endif /* ICD_SELFTEST_IDENTITY_H */

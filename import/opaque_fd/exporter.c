@@ -36,7 +36,8 @@ static int exporter_cuda_sample(const unsigned char *uuid, struct opaque_sample 
 
 	if (!memory)
 		return log_errno(ENOMEM, "no memory for a sample");
-	ret = cuda_alloc(CUDA_HOST, uuid, sample->size, 0, memory);
+	ret = cuda_alloc(sample->is_on_device ? CUDA_DEVICE : CUDA_HOST, uuid, sample->size, 0,
+			 memory);
 	if (ret) {
 		free(memory);
 		return ret;

@@ -20,10 +20,11 @@ struct opaque_export {
 	void *memory; /* for the row's free(); NULL: a driver's buffer alone keeps the memory */
 };
 
-/* Host memory of which the exporter makes descriptors. */
+/* Memory of which the exporter makes descriptors: the host's, or the device's own. */
 struct opaque_sample {
 	void *addr;
 	size_t size;
+	bool is_on_device;
 	void *memory; /* the row's */
 };
 
@@ -32,7 +33,7 @@ struct opaque_exporter {
 	struct import_exporter facts;
 	const char *by; /* the value of CLIMPORT_NVIDIA_BY that allows the exporter; NULL: any */
 
-	/* @size is set. */
+	/* @size is set; and @is_on_device, if the facts say has_device_memory. */
 	int (*sample)(const unsigned char *uuid, struct opaque_sample *sample);
 	void (*sample_free)(struct opaque_sample *sample);
 

@@ -165,13 +165,16 @@ void opaque_cache_put_now(struct opaque_hold *hold)
 
 void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque *out)
 {
+	const struct opaque_source *source = hold->of->source;
+
 	*out = (struct import_opaque){
 		.fd = -1,
 		.offset = hold->ref.offset,
 		.size = hold->ref.pin->size,
-		.exporter = hold->of->source->exporter,
+		.exporter = source->exporter,
+		.is_on_device = source->is_on_device && source->is_on_device(hold->ref.pin),
 		.kept = hold->ref.pin->number,
-		.share = hold->of->source->share,
+		.share = source->share,
 	};
 }
 

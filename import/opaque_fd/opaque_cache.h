@@ -40,6 +40,8 @@ struct opaque_source {
 	enum import_share share; /* struct import_opaque's */
 	/* A new descriptor of all of the memory for the device; 0 or a negative errno, logged. */
 	int (*open)(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
+	/* NULL: the memory is the host's. */
+	bool (*is_on_device)(const struct cache_pin *pin);
 	/* NULL: refusals do not count. */
 	struct opaque_refusals *(*refusals)(const struct cache_pin *pin);
 };

@@ -11,6 +11,9 @@
 #include "util/log.h"
 #include "util/shortage.h"
 
+/* The data of a pin of a device's own memory. */
+static char opaque_cuda_device_memory;
+
 /* What opaque_hold() asks for. */
 struct opaque_cuda_want {
 	const unsigned char *uuid;
@@ -35,6 +38,7 @@ int opaque_cuda_export(const unsigned char *uuid, const struct cuda_range *memor
 		.offset = export.offset,
 		.size = export.size,
 		.exporter = OPAQUE_BY_CUDA,
+		.is_on_device = memory->kind == CUDA_DEVICE,
 	};
 	return 0;
 }
@@ -54,6 +58,7 @@ static int opaque_cuda_pin(void *unused, const void *arg, uintptr_t address, siz
 	pin->base = address - made.offset;
 	pin->size = made.size;
 	pin->number = want->memory.buffer_id;
+	pin->data = made.is_on_device ? &opaque_cuda_device_memory : NULL;
 	return 0;
 }
 
@@ -69,6 +74,11 @@ static bool opaque_cuda_is_current(void *unused, const struct cache_pin *pin)
 {
 	(void)unused;
 	return pin->number && cuda_buffer_id(pin->base) == pin->number;
+}
+
+static bool opaque_cuda_is_on_device(const struct cache_pin *pin)
+{
+	return pin->data == &opaque_cuda_device_memory;
 }
 
 /* CUDA looks at the memory before and after the export. */
@@ -96,6 +106,7 @@ static const struct opaque_source opaque_cuda_source = {
 	.exporter = OPAQUE_BY_CUDA,
 	.share = IMPORT_SHARE_ALLOCATED,
 	.open = opaque_cuda_open,
+	.is_on_device = opaque_cuda_is_on_device,
 };
 
 struct opaque_cache opaque_cuda_cache = { .source = &opaque_cuda_source };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory to try drivers with: see import_sample() in import.h. */
+/* Memory to try drivers with: see import_sample() and import_sample_on_device() in import.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static void sample_unpin(struct import_region *region)
 
 static const struct import_ops sample_ops = { .name = "sample", .unpin = sample_unpin };
 
-int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  struct import_region **region)
+static int sample_create(unsigned int exporter, const unsigned char *uuid, size_t size,
+			 bool is_on_device, struct import_region **region)
 {
 	struct sample *s = calloc(1, sizeof(*s));
 	int ret;
@@ -34,7 +34,8 @@ int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SI
 	if (!s)
 		return log_errno(ENOMEM, "no memory for a sample");
 	s->exporter = opaque_exporter_get(exporter);
-	s->memory.size = SIZE;
+	s->memory.size = size;
+	s->memory.is_on_device = is_on_device;
 	ret = s->exporter->sample(uuid, &s->memory);
 	if (ret) {
 		free(s);
@@ -43,10 +44,29 @@ int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SI
 	s->region.ops = &sample_ops;
 	s->region.refs = 1;
 	s->region.addr = s->memory.addr;
-	s->region.size = SIZE;
+	s->region.size = size;
 	s->region.fd = -1;
 	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
-	memset(s->region.addr, 0, SIZE);
 	*region = &s->region;
 	return 0;
+}
+
+int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
+		  struct import_region **region)
+{
+	int ret = sample_create(exporter, uuid, SIZE, false, region);
+
+	if (!ret)
+		memset((*region)->addr, 0, SIZE);
+	return ret;
+}
+
+int import_sample_on_device(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
+			    size_t size, struct import_region **region)
+{
+	const struct import_exporter *facts = import_exporter_get(exporter);
+
+	if (!facts->has_device_memory)
+		return log_errno(EOPNOTSUPP, "%s has no memory of devices", facts->name);
+	return sample_create(exporter, uuid, size, true, region);
 }

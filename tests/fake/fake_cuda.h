@@ -5,6 +5,10 @@
  * Device addresses are reserved and not accessible: a CPU that touches a device address faults.
  * The bytes behind each device address are elsewhere, see fake_cuda_memory().  The fake keeps the
  * rules of the real driver: whole pages, multiples of the granularity, a current context.
+ *
+ * The environment of a process, for processes of which a test is not part: FAKE_CUDA_DEVICES is the
+ * number of devices at first, FAKE_CUDA_FREE the bytes of the largest memory of devices that can be
+ * allocated.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

@@ -19,8 +19,10 @@ struct fake_opaque {
 	void *memory; /* the device's bytes, accessible to the CPU */
 	size_t size;
 	unsigned char uuid[16]; /* of the device that can import the memory */
+	bool any_device;	/* every device can */
 	bool cached;		/* the device may cache bytes of the memory */
 	bool copied;		/* the device works on a copy */
+	bool on_device;		/* the memory is the device's own */
 };
 
 /* A new descriptor, which the caller owns; -1 and errno on failure. */

@@ -120,7 +120,7 @@ void cuda_read(void *to, uint64_t from, size_t size)
 	EXPECT_EQ(cuda.synchronize(), 0);
 }
 
-void vmm_create(struct vmm *vmm, int location, int handle_types)
+void vmm_create_sized(struct vmm *vmm, int location, int handle_types, size_t size)
 {
 	const struct properties properties = {
 		.type = 1,
@@ -132,13 +132,18 @@ void vmm_create(struct vmm *vmm, int location, int handle_types)
 		{ properties.location, 3 },
 	};
 
-	vmm->size = VMM_SIZE;
+	vmm->size = size;
 	EXPECT_EQ(cuda.create(&vmm->handle, vmm->size, &properties, 0), 0);
 	EXPECT_EQ(cuda.reserve(&vmm->address, vmm->size, 0, 0, 0), 0);
 	EXPECT_EQ(cuda.map(vmm->address, vmm->size, 0, vmm->handle, 0), 0);
 	EXPECT_EQ(cuda.set_access(vmm->address, vmm->size, access,
 				  location == LOCATION_DEVICE ? 1 : 2),
 		  0);
+}
+
+void vmm_create(struct vmm *vmm, int location, int handle_types)
+{
+	vmm_create_sized(vmm, location, handle_types, VMM_SIZE);
 }
 
 void vmm_destroy(const struct vmm *vmm)

@@ -85,6 +85,8 @@ struct vmm {
 
 /* @location: LOCATION_*.  @handle_types: 1, or 0 for memory without a descriptor. */
 void vmm_create(struct vmm *vmm, int location, int handle_types);
+/* The same, of @size bytes. */
+void vmm_create_sized(struct vmm *vmm, int location, int handle_types, size_t size);
 void vmm_destroy(const struct vmm *vmm);
 
 #endif

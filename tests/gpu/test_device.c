@@ -80,6 +80,105 @@ TEST_EACH(device_climport, struct size_row, device_sizes,
 	gpu_session_close(&ours);
 }
 
+#define LARGE_PART ((size_t)64 << 10)
+
+/* A kernel increments the part, which CUDA has written and reads. */
+static void large_part_works(cl_mem mem, uint64_t address, size_t origin)
+{
+	unsigned char *before = malloc(LARGE_PART), *now = calloc(1, LARGE_PART);
+	cl_mem part = gpu_create_part(mem, origin, LARGE_PART);
+
+	EXPECT(before && now);
+	random_fill(before, LARGE_PART);
+	cuda_write(address + origin, before, LARGE_PART);
+	gpu_increment(&ours, ours.queue, part, LARGE_PART, AT_ONCE, NULL);
+	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+	cuda_read(now, address + origin, LARGE_PART);
+	EXPECT(is_added(now, before, LARGE_PART, 1));
+	clReleaseMemObject(part);
+	free(before);
+	free(now);
+}
+
+/* The import of large memory works in place, or the sentence says that the driver dies of it. */
+static void works_or_driver_dies(uint64_t address, size_t size)
+{
+	struct climport_dmabuf d = device_export(address, size);
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	ours.notice[0] = '\0';
+	mem = climport_create_buffer(ours.context, CL_MEM_READ_WRITE, NULL, &d, &err);
+	close(d.fd);
+	printf("# %zu MiB: %s\n", size >> 20, mem ? "imported" : ours.notice);
+	if (!mem) {
+		EXPECT_EQ(err, CL_INVALID_OPERATION);
+		EXPECT(gpu_notice_has(
+			"memory of 512 MiB and more is not imported: the driver dies"));
+		EXPECT(gpu_notice_has("as a child process showed"));
+		gpu_import_good();
+		return;
+	}
+	large_part_works(mem, address, 0);
+	large_part_works(mem, address, size / 2);
+	large_part_works(mem, address, size - LARGE_PART);
+	clReleaseMemObject(mem);
+}
+
+static const struct size_row large_sizes[] = {
+	{ "512mb", (size_t)512 << 20 },
+	{ "1gb", (size_t)1 << 30 },
+	{ "4gb", (size_t)4 << 30 },
+};
+
+TEST_EACH_AS(
+	device_climport_large, "device_climport", struct size_row, large_sizes,
+	"Memory of climport_alloc(CLIMPORT_DEVICE) of 512 MiB and more is imported, or refused "
+	"because the driver dies of it.")
+{
+	void *address;
+
+	cuda_need();
+	gpu_session_open(&ours);
+	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, row->size, 0, gpu.uuid, &address), 0);
+	works_or_driver_dies((uintptr_t)address, row->size);
+	climport_free(address);
+	gpu_session_close(&ours);
+}
+
+TEST_EACH(device_vmm_large, struct size_row, large_sizes,
+	  "Memory of cuMemCreate() of 512 MiB and more is imported, whole and in part, or refused "
+	  "because the driver dies of it.")
+{
+	struct vmm vmm;
+
+	cuda_need();
+	gpu_session_open(&ours);
+	vmm_create_sized(&vmm, LOCATION_DEVICE, 1, row->size);
+	works_or_driver_dies(vmm.address, vmm.size);
+	works_or_driver_dies(vmm.address, (size_t)1 << 20);
+	works_or_driver_dies(vmm.address + vmm.size - ((size_t)1 << 20), (size_t)1 << 20);
+	vmm_destroy(&vmm);
+	gpu_session_close(&ours);
+}
+
+TEST(device_510mb, "Device memory below 512 MiB is imported.")
+{
+	const size_t size = (size_t)510 << 20;
+	cl_mem mem;
+	struct vmm vmm;
+
+	cuda_need();
+	gpu_session_open(&ours);
+	vmm_create_sized(&vmm, LOCATION_DEVICE, 1, size);
+	mem = buffer_of(&ours, vmm.address, size);
+	large_part_works(mem, vmm.address, 0);
+	large_part_works(mem, vmm.address, size - LARGE_PART);
+	clReleaseMemObject(mem);
+	vmm_destroy(&vmm);
+	gpu_session_close(&ours);
+}
+
 TEST(device_vmm, "Memory of cuMemCreate() with a POSIX descriptor is imported in place.")
 {
 	struct vmm vmm;

@@ -9,9 +9,11 @@
 
 #include "fake/opaque.h"
 
+#include <signal.h>
 #include <unistd.h>
 
-enum { CACHE_SIZE = 32 << 20 }; /* larger memory is read anew for each kernel */
+enum { CACHE_SIZE = 32 << 20 };	 /* larger memory is read anew for each kernel */
+enum { LARGE_SIZE = 512 << 20 }; /* STUB_OPAQUE_DIES, STUB_OPAQUE_WRONG */
 
 /* A caching device's copy of a memory, shared by all objects on the memory. */
 struct cached {
@@ -36,7 +38,7 @@ static bool is_for(const struct context *context, const struct fake_opaque *opaq
 	unsigned char uuid[16];
 
 	stub_uuid(context->device[0]->index, uuid);
-	return !memcmp(uuid, opaque->uuid, sizeof(uuid));
+	return opaque->any_device || !memcmp(uuid, opaque->uuid, sizeof(uuid));
 }
 
 static struct mem *opaque_create_dud(struct context *context, cl_mem_flags flags, cl_int *err,
@@ -82,6 +84,18 @@ static void cached_put(struct cached *c)
 	free(c);
 }
 
+static bool is_large(const struct fake_opaque *opaque)
+{
+	return opaque->on_device && opaque->size >= LARGE_SIZE;
+}
+
+/* NVIDIA 580 with NVLink reads address 0.  Sanitizers would make another end of the process of it. */
+static void opaque_die(void)
+{
+	signal(SIGSEGV, SIG_DFL);
+	raise(SIGSEGV);
+}
+
 struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
 			  cl_int *err)
 {
@@ -95,6 +109,8 @@ struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t si
 		return opaque_create_dud(context, flags, err, 999);
 	if (size > opaque.size)
 		return opaque_create_dud(context, flags, err, 1);
+	if (is_large(&opaque) && context_option(context, STUB_OPAQUE_DIES))
+		opaque_die();
 	mem = object_create(STUB_MEM);
 	object_retain(context);
 	mem->context = context;
@@ -104,11 +120,12 @@ struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t si
 	mem->size = size;
 	mem->opaque = true;
 	mem->opaque_fd = fd;
-	mem->own_data = opaque.copied || context_option(context, STUB_OPAQUE_COPIES);
+	mem->own_data = opaque.copied || context_option(context, STUB_OPAQUE_COPIES) ||
+			(is_large(&opaque) && context_option(context, STUB_OPAQUE_WRONG));
 	mem->data = opaque.memory;
 	if (mem->own_data) {
-		mem->data = malloc(size);
-		memcpy(mem->data, opaque.memory, size);
+		mem->data = calloc(1, size);
+		memcpy(mem->data, opaque.memory, is_large(&opaque) ? 1 : size);
 	}
 	if (opaque.cached && !mem->own_data && opaque.size <= CACHE_SIZE)
 		mem->cached = cached_get(&opaque);

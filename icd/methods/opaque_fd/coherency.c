@@ -8,6 +8,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/coherency_test.h"
+#include "icd/methods/opaque_fd/large.h"
 #include "icd/objects/device.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"
@@ -114,6 +115,8 @@ static void coherency_explain(struct opaque_coherency *c)
 		if (!c->is_asked[i])
 			continue;
 		coherency_append(host, "%s%s: %s", semicolon, exporter->memory, result);
+		if (c->of[i] > COPIES && exporter->has_device_memory && large_is_refused(c))
+			coherency_append(host, ", on the device below %u MiB", LARGE_MIB);
 		coherency_append(dmabuf, "%s%s (%s)", or, exporter->name, result);
 		semicolon = "; ";
 		or = " or ";
@@ -141,6 +144,7 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 	bool is_conclusive = true;
 
 	memset(c, 0, sizeof(*c));
+	c->device = device;
 	c->align = device_base_align(device);
 	c->largest = coherency_largest_buffer(device);
 	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(c->uuid), c->uuid, NULL)) {

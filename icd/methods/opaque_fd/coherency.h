@@ -25,6 +25,7 @@ enum coherency {
 #define COHERENCY_WHY_SIZE 192 /* bytes, as in struct method */
 
 struct opaque_coherency {
+	cl_device_id device;
 	enum coherency of[IMPORT_EXPORTERS]; /* by unsigned int */
 	bool is_asked[IMPORT_EXPORTERS];     /* false: not needed, or forbidden */
 	unsigned char uuid[IMPORT_UUID_SIZE];

@@ -19,6 +19,7 @@
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/coherency.h"
 #include "icd/methods/opaque_fd/invalidate.h"
+#include "icd/methods/opaque_fd/large.h"
 #include "icd/methods/part.h"
 #include "util/log.h"
 
@@ -112,6 +113,8 @@ static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
 	cl_int err = part_check_offset(region, opaque->offset, coherency->align);
 
 	if (!err)
+		err = large_check(coherency, opaque);
+	if (!err)
 		err = opaque_fd_attach_invalidate(context, coherency, opaque->exporter, region);
 	if (err)
 		return err;
@@ -173,6 +176,8 @@ static void opaque_fd_context_release(cl_context context)
 	invalidate_drop_context(context);
 }
 
+static const struct proof *const opaque_fd_proofs[] = { &large_proof, NULL };
+
 /*
  * NVIDIA's driver (580) makes 1D images on such imports and refuses every kernel with such an image,
  * so imports have no images.  The driver crashes in many migrations of such a buffer, and the driver's
@@ -186,6 +191,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.release_hidden = part_release,
 	.context_release = opaque_fd_context_release,
 	.describe = opaque_fd_describe,
+	.proofs = opaque_fd_proofs,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS |
 		  METHOD_REPLACES_HOST_PTR,
 	.extension = EXTENSION,

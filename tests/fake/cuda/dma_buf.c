@@ -4,6 +4,7 @@
 #include "fake_cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 #include "range.h"
+#include "vmm.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -29,6 +30,29 @@ static struct range *range_find_pages(uintptr_t addr, int device)
 	return r;
 }
 
+/* The bytes of physical memory that were ever written: the rest of large memory takes no room. */
+static void range_copy_written(int copy, off_t to, const struct range *r, size_t from, size_t size)
+{
+	const off_t end = (off_t)(from + size);
+	off_t at = lseek(r->handle->fd, (off_t)from, SEEK_DATA), hole;
+
+	for (; at >= 0 && at < end; at = lseek(r->handle->fd, hole, SEEK_DATA)) {
+		hole = lseek(r->handle->fd, at, SEEK_HOLE);
+		hole = hole < end ? hole : end;
+		if (pwrite(copy, r->memory + at, (size_t)(hole - at), to + at - (off_t)from) !=
+		    (ssize_t)(hole - at))
+			abort();
+	}
+}
+
+static void range_copy_part(int copy, off_t to, const struct range *r, size_t from, size_t size)
+{
+	if (r->kind == KIND_VMM)
+		range_copy_written(copy, to, r, from, size);
+	else if (pwrite(copy, r->memory + from, size, to) != (ssize_t)size)
+		abort();
+}
+
 /* A memfd with a copy of the range as @device sees the bytes. */
 static int range_copy(int *fd, uintptr_t addr, size_t size, int device)
 {
@@ -38,6 +62,8 @@ static int range_copy(int *fd, uintptr_t addr, size_t size, int device)
 
 	if (copy < 0)
 		return CUDA_OPERATING_SYSTEM;
+	if (ftruncate(copy, (off_t)size))
+		abort();
 	for (uintptr_t at = addr; at < end; at = r->block + r->block_size) {
 		r = range_find_pages(at, device);
 		if (!r) {
@@ -47,8 +73,7 @@ static int range_copy(int *fd, uintptr_t addr, size_t size, int device)
 		size_t n = r->block + r->block_size < end ? r->block + r->block_size - at
 							  : end - at;
 
-		if (pwrite(copy, r->memory + (at - r->block), n, (off_t)(at - addr)) != (ssize_t)n)
-			abort();
+		range_copy_part(copy, (off_t)(at - addr), r, at - r->block, n);
 	}
 	*fd = copy;
 	return CUDA_SUCCESS;

@@ -31,13 +31,21 @@ bool vmm_is_granular(uint64_t n)
 	return n && n % FAKE_CUDA_GRANULARITY == 0;
 }
 
+/* The free memory of devices, in bytes: the environment says so to child processes, too. */
+static size_t physical_free(void)
+{
+	const char *bytes = getenv("FAKE_CUDA_FREE");
+
+	return bytes ? strtoull(bytes, NULL, 0) : SIZE_MAX;
+}
+
 int handle_create(struct handle **out, size_t size, const struct cuda_properties *p)
 {
 	struct handle *h;
 
 	if (!properties_are_valid(p) || !vmm_is_granular(size))
 		return CUDA_INVALID_VALUE;
-	if (size >> 40)
+	if (size >> 40 || (p->location.type == CUDA_LOCATION_DEVICE && size > physical_free()))
 		return CUDA_OUT_OF_MEMORY;
 	h = malloc(sizeof(*h));
 	*h = (struct handle){ .size = size, .properties = *p, .refs = 1 };
@@ -149,6 +157,8 @@ API int cuMemExportToShareableHandle(int *fd, struct handle *h, int type, unsign
 		return driver_leave(CUDA_INVALID_VALUE);
 	opaque.memory = h->memory;
 	opaque.size = h->size;
+	opaque.on_device = !handle_is_host(h);
+	opaque.any_device = handle_is_host(h);
 	fake_cuda_uuid(handle_is_host(h) ? 0 : h->properties.location.id, opaque.uuid);
 	*fd = fake_opaque_create(&opaque);
 	return driver_leave(*fd < 0 ? CUDA_OPERATING_SYSTEM : CUDA_SUCCESS);

@@ -6,6 +6,7 @@
 #include "vmm.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 API void fake_cuda_reset(int devices)
 {
@@ -16,6 +17,16 @@ API void fake_cuda_reset(int devices)
 	dma_buf_reset();
 	fake_cuda_set_busy(false);
 	driver_unlock();
+}
+
+__attribute__((constructor)) static void fake_cuda_begin(void)
+{
+	const char *devices = getenv("FAKE_CUDA_DEVICES");
+
+	if (!devices)
+		return;
+	fake_cuda_reset(atoi(devices));
+	fake_cuda_uninitialize();
 }
 
 API struct fake_cuda_held fake_cuda_held(void)

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Large memory of a device, of whose import the driver may die.  Each program is a process of its own
+ * under the loader, over the stub and the fake of CUDA, and so is climport-probe.  A script in the place
+ * of climport-probe notes each run.
+ */
+#include "probe.h"
+
+#include "fake_cuda.h"
+#include "fake_dmabuf.h"
+#include "icd/queries/describe.h"
+
+#include <CL/climport.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+#define LARGE (512 * MIB)
+#define PROBE_SCRIPT "echo ran >> $XDG_CACHE_HOME/ran; "
+#define RUN_PROBE PROBE_SCRIPT "exec " PROBE_PATH " \"$@\""
+#define IMPORTS 4
+
+/* What a program has seen, in memory that the test shares. */
+struct seen {
+	cl_int err[IMPORTS];
+	char why[IMPORTS][256];
+	char described[256];
+};
+
+static struct seen *seen;
+
+/* The program's devices and contexts. */
+static cl_device_id devices[2];
+static cl_context contexts[2];
+
+static void large_begin(const char *script)
+{
+	probe_create_cache();
+	probe_install_layer(script);
+	if (!seen)
+		seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			    -1, 0);
+	EXPECT(seen != MAP_FAILED);
+	memset(seen, 0x55, sizeof(*seen));
+}
+
+/* In a program, before the first call of OpenCL.  @dies: bits of devices.  Returns 0, or a line. */
+static int large_open(int count, const char *dies)
+{
+	char number[4];
+	cl_int err = 0;
+
+	snprintf(number, sizeof(number), "%d", count);
+	setenv("STUB_OPAQUE", "1", 1);
+	setenv("STUB_DEVICES", number, 1);
+	setenv("STUB_OPAQUE_DIES", dies, 1);
+	setenv("FAKE_CUDA_DEVICES", number, 1);
+	fake_dmabuf_reset();
+	fake_cuda_reset(count);
+	fake_cuda_uninitialize();
+	probe_use_installed_layer();
+	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, (cl_uint)count, devices, NULL))
+		return __LINE__;
+	for (int i = 0; i < count && !err; i++)
+		contexts[i] = clCreateContext(NULL, 1, &devices[i], NULL, NULL, &err);
+	return err ? __LINE__ : 0;
+}
+
+static void *large_alloc(int device, size_t size)
+{
+	unsigned char uuid[16];
+	void *address = NULL;
+
+	fake_cuda_uuid(device, uuid);
+	return climport_alloc(CLIMPORT_DEVICE, size, 0, uuid, &address) ? NULL : address;
+}
+
+/* Import @number of the program, of a part of device memory, whose buffer stays. */
+static cl_mem large_import(int number, int device, void *address, size_t size)
+{
+	struct climport_dmabuf d = { .fd = -1 };
+	cl_int err = CL_INVALID_VALUE;
+	cl_mem mem = NULL;
+
+	if (!climport_export_dmabuf(address, size, 0, &d, sizeof(d))) {
+		mem = climport_create_buffer(contexts[device], CL_MEM_READ_WRITE, NULL, &d, &err);
+		close(d.fd);
+	}
+	seen->err[number] = err;
+	snprintf(seen->why[number], sizeof(seen->why[number]), "%s",
+		 err ? climport_last_error() : "");
+	return mem;
+}
+
+/* Whether a kernel works on the first byte of the memory. */
+static bool large_increments(cl_mem mem, void *address)
+{
+	static const char *source =
+		"kernel void increment(global uchar *a) { a[get_global_id(0)]++; }";
+	unsigned char *byte = fake_cuda_memory((uintptr_t)address);
+	const size_t one = 1;
+	cl_program program = clCreateProgramWithSource(contexts[0], 1, &source, NULL, NULL);
+	cl_command_queue queue =
+		clCreateCommandQueueWithProperties(contexts[0], devices[0], NULL, NULL);
+	cl_kernel kernel;
+
+	if (!mem || clBuildProgram(program, 0, NULL, NULL, NULL, NULL))
+		return false;
+	*byte = 40;
+	kernel = clCreateKernel(program, "increment", NULL);
+	return !clSetKernelArg(kernel, 0, sizeof(mem), &mem) &&
+	       !clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL) &&
+	       !clFinish(queue) && *byte == 41;
+}
+
+static bool large_is_error(int number, cl_int err, const char *text)
+{
+	if (seen->err[number] == err && strstr(seen->why[number], text))
+		return true;
+	printf("# import %d: error %d: %.255s\n", number, seen->err[number], seen->why[number]);
+	return false;
+}
+
+#define DIES "the driver dies (climport-probe was ended by signal 11), as a child process showed"
+#define UNPROVED "not imported before a child process shows that the driver survives"
+
+/* Memory of @size, imported whole. */
+static int large_import_one(int count, const char *dies, size_t size)
+{
+	int ret = large_open(count, dies);
+	void *address = ret ? NULL : large_alloc(0, size);
+
+	if (!address)
+		return ret ? ret : __LINE__;
+	large_import(0, 0, address, size);
+	return 0;
+}
+
+static int program_dies(void)
+{
+	return large_import_one(1, "1", LARGE);
+}
+
+static int program_lives(void)
+{
+	return large_import_one(1, "0", LARGE);
+}
+
+static int program_dies_of_1gib(void)
+{
+	return large_import_one(1, "1", 2 * LARGE);
+}
+
+static int program_below(void)
+{
+	return large_import_one(1, "1", LARGE - 2 * MIB);
+}
+
+TEST(dies,
+     "Where the driver dies of device memory of 512 MiB, the import is an error with the reason.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_dies), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, "allocate parts below 512 MiB"));
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+TEST(dies_of_more, "Where the driver dies of 512 MiB, the import of 1 GiB is an error.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_dies_of_1gib), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
+}
+
+TEST(below, "Memory below 512 MiB is imported without a proof.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_below), 0);
+	EXPECT_EQ(seen->err[0], CL_SUCCESS);
+	EXPECT_EQ(probe_count_runs(), 0);
+}
+
+static int program_part(void)
+{
+	int ret = large_open(1, "1");
+	char *address = ret ? NULL : large_alloc(0, LARGE);
+
+	if (!address)
+		return ret ? ret : __LINE__;
+	large_import(0, 0, address, 4096);
+	large_import(1, 0, address + LARGE - 4096, 4096);
+	return 0;
+}
+
+TEST(part,
+     "A small part of large memory is refused as the whole is: the descriptor is of the whole.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_part), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
+	EXPECT(large_is_error(1, CL_INVALID_OPERATION, DIES));
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static int program_host(void)
+{
+	unsigned char uuid[16];
+	void *address;
+	int ret = large_open(1, "1");
+
+	fake_cuda_uuid(0, uuid);
+	if (ret || climport_alloc(CLIMPORT_HOST, LARGE, 0, uuid, &address))
+		return ret ? ret : __LINE__;
+	clImportMemoryARM(contexts[0], 0, NULL, address, LARGE, &seen->err[0]);
+	return 0;
+}
+
+TEST(host, "Memory of CUDA on the host is imported in any size, without a proof.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_host), 0);
+	EXPECT_EQ(seen->err[0], CL_SUCCESS);
+	EXPECT_EQ(probe_count_runs(), 0);
+}
+
+static int program_works(void)
+{
+	int ret = large_open(1, "0");
+	void *address = ret ? NULL : large_alloc(0, LARGE);
+	cl_mem mem;
+
+	if (!address)
+		return ret ? ret : __LINE__;
+	mem = large_import(0, 0, address, LARGE);
+	return large_increments(mem, address) ? 0 : __LINE__;
+}
+
+TEST(lives, "Where the driver survives, kernels work in place on device memory of 512 MiB.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_works), 0);
+	EXPECT_EQ(seen->err[0], CL_SUCCESS);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static const struct remembered {
+	const char *name;
+	int (*program)(void);
+	cl_int err;
+} remembered[] = {
+	{ "death", program_dies, CL_INVALID_OPERATION },
+	{ "life", program_lives, CL_SUCCESS },
+};
+
+TEST_EACH(remembered, struct remembered, remembered, "A second process runs no proof again.")
+{
+	large_begin(RUN_PROBE);
+	for (int i = 0; i < 2; i++) {
+		seen->err[0] = 1;
+		EXPECT_EQ(probe_run_program(row->program), 0);
+		EXPECT_EQ(seen->err[0], row->err);
+	}
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static void large_make_old(void)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "touch -d '2 hours ago' %s/climport/results/*",
+		 probe_cache);
+	EXPECT_EQ(system(command), 0);
+}
+
+TEST(death_forgotten, "That the driver dies is believed for an hour, that it lives for ever.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_dies), 0);
+	large_make_old();
+	EXPECT_EQ(probe_run_program(program_dies), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
+	EXPECT_EQ(probe_count_runs(), 2);
+	EXPECT_EQ(probe_run_program(program_lives), 0);
+	large_make_old();
+	EXPECT_EQ(probe_run_program(program_lives), 0);
+	EXPECT_EQ(seen->err[0], CL_SUCCESS);
+	EXPECT_EQ(probe_count_runs(), 3);
+}
+
+static int program_twice(void)
+{
+	int ret = large_open(1, "1");
+	void *a = ret ? NULL : large_alloc(0, LARGE), *b = ret ? NULL : large_alloc(0, LARGE);
+
+	if (!a || !b)
+		return ret ? ret : __LINE__;
+	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
+	large_import(0, 0, a, LARGE);
+	large_import(1, 0, b, LARGE);
+	return 0;
+}
+
+TEST(in_the_process, "A process without a cache runs the proof once.")
+{
+	large_begin("echo ran >> ${0%%/lib/*}/ran; exec " PROBE_PATH " \"$@\"");
+	EXPECT_EQ(probe_run_program(program_twice), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
+	EXPECT(large_is_error(1, CL_INVALID_OPERATION, DIES));
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+/* The memory is allocated when there is room, the first import finds none. */
+static int program_full(void)
+{
+	int ret = large_open(1, "0");
+	void *address = ret ? NULL : large_alloc(0, LARGE);
+
+	if (!address)
+		return ret ? ret : __LINE__;
+	setenv("FAKE_CUDA_FREE", "0", 1);
+	large_import(0, 0, address, LARGE);
+	unsetenv("FAKE_CUDA_FREE");
+	large_import(1, 0, address, LARGE);
+	return 0;
+}
+
+TEST(no_memory,
+     "If the device has no memory for the proof, the import is an error, and the next import "
+     "tries again.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_full), 0);
+	EXPECT(large_is_error(0, CL_OUT_OF_RESOURCES, UNPROVED));
+	EXPECT(large_is_error(0, CL_OUT_OF_RESOURCES, "cuMemCreate of 536870912 bytes"));
+	EXPECT_EQ(seen->err[1], CL_SUCCESS);
+	EXPECT_EQ(probe_count_runs(), 2);
+}
+
+static int program_two_devices(void)
+{
+	int ret = large_open(2, "2");
+	void *a = ret ? NULL : large_alloc(0, LARGE), *b = ret ? NULL : large_alloc(1, LARGE);
+
+	if (!a || !b)
+		return ret ? ret : __LINE__;
+	large_import(0, 0, a, LARGE);
+	large_import(1, 1, b, LARGE);
+	return 0;
+}
+
+TEST(two_devices, "Each device has a proof of its own.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_two_devices), 0);
+	EXPECT_EQ(seen->err[0], CL_SUCCESS);
+	EXPECT(large_is_error(1, CL_INVALID_OPERATION, DIES));
+	EXPECT_EQ(probe_count_runs(), 2);
+}
+
+static int program_off(void)
+{
+	setenv("CLIMPORT_PROBE", "off", 1);
+	return program_lives();
+}
+
+TEST(off, "With CLIMPORT_PROBE=off no proof runs: what is not known is an error.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_off), 0);
+	EXPECT(large_is_error(0, CL_OUT_OF_RESOURCES, "no probe process may be started"));
+	EXPECT_EQ(probe_count_runs(), 0);
+	EXPECT_EQ(probe_run_program(program_lives), 0);
+	EXPECT_EQ(probe_run_program(program_off), 0);
+	EXPECT_EQ(seen->err[0], CL_SUCCESS);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static int program_wrong(void)
+{
+	setenv("STUB_OPAQUE_WRONG", "1", 1);
+	return program_lives();
+}
+
+TEST(wrong, "A driver that shows other memory in place of large memory imports none.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_wrong), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, "the driver shows other memory"));
+}
+
+static const struct bad_probe {
+	const char *name, *script;
+	cl_int err;
+	const char *why;
+} bad_probes[] = {
+	{ "no_platform", PROBE_SCRIPT "exit 99", CL_OUT_OF_RESOURCES, "ended with status 99" },
+	{ "killed", PROBE_SCRIPT "kill -KILL $$", CL_OUT_OF_RESOURCES, "ended by signal 9" },
+	{ "lies", PROBE_SCRIPT "echo lies >&3", CL_OUT_OF_RESOURCES, "answers nonsense" },
+	{ "aborts", PROBE_SCRIPT "kill -ABRT $$", CL_INVALID_OPERATION, "ended by signal 6" },
+	{ "exits", PROBE_SCRIPT "exit 1", CL_INVALID_OPERATION, "ended with status 1" },
+};
+
+TEST_EACH(bad_probe, struct bad_probe, bad_probes,
+	  "A probe without an answer tells of the driver only if the driver has ended the probe.")
+{
+	large_begin(row->script);
+	for (int i = 1; i <= 2; i++) {
+		EXPECT_EQ(probe_run_program(program_lives), 0);
+		EXPECT(large_is_error(0, row->err, row->why));
+		EXPECT_EQ(probe_count_runs(), row->err == CL_OUT_OF_RESOURCES ? i : 1);
+	}
+}
+
+static void *large_import_in_thread(void *number)
+{
+	static void *addresses[IMPORTS];
+	int i = (int)(intptr_t)number;
+
+	addresses[i] = large_alloc(0, LARGE);
+	large_import(i, 0, addresses[i], LARGE);
+	return NULL;
+}
+
+static int program_threads(void)
+{
+	pthread_t threads[IMPORTS];
+	int ret = large_open(1, "1");
+
+	for (intptr_t i = 0; i < IMPORTS && !ret; i++)
+		ret = pthread_create(&threads[i], NULL, large_import_in_thread, (void *)i);
+	for (int i = 0; i < IMPORTS && !ret; i++)
+		ret = pthread_join(threads[i], NULL);
+	return ret;
+}
+
+TEST(threads, "Threads with first imports wait for one proof.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_threads), 0);
+	for (int i = 0; i < IMPORTS; i++)
+		EXPECT(large_is_error(i, CL_INVALID_OPERATION, DIES));
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+/* The child has its own context, and the fake's memory as if CUDA worked after a fork(). */
+static void large_import_in_child(void *address)
+{
+	cl_int err;
+
+	alarm(60);
+	fake_cuda_reset(1);
+	contexts[0] = clCreateContext(NULL, 1, devices, NULL, NULL, &err);
+	large_import(1, 0, address, LARGE);
+	_exit(0);
+}
+
+/* The first proof waits for the file "go", which the child's import makes way for. */
+static int program_forks(void)
+{
+	char go[128];
+	pthread_t thread;
+	int ret = large_open(1, "1"), status;
+	void *address = ret ? NULL : large_alloc(0, LARGE);
+	pid_t pid;
+
+	if (!address || pthread_create(&thread, NULL, large_import_in_thread, NULL))
+		return ret ? ret : __LINE__;
+	while (!probe_count_runs())
+		usleep(1000);
+	pid = fork();
+	if (!pid)
+		large_import_in_child(address);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return __LINE__;
+	snprintf(go, sizeof(go), "touch %s/go", probe_cache);
+	return system(go) || pthread_join(thread, NULL) ? __LINE__ : 0;
+}
+
+TEST(forks,
+     "A child that is forked during a proof runs its own proof, and does not wait for a thread "
+     "that it does not have.")
+{
+	large_begin(PROBE_SCRIPT "if [ $(wc -l < $XDG_CACHE_HOME/ran) = 1 ]; then while [ ! -e "
+				 "$XDG_CACHE_HOME/go ]; do sleep 0.05; done; fi; exec " PROBE_PATH
+				 " \"$@\"");
+	EXPECT_EQ(probe_run_program(program_forks), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
+	EXPECT(large_is_error(1, CL_INVALID_OPERATION, DIES));
+	EXPECT_EQ(probe_count_runs(), 2);
+}
+
+static int program_describes(void)
+{
+	int ret = large_open(1, "1");
+	describe_device_fn describe =
+		ret ? NULL
+		    : (describe_device_fn)clGetExtensionFunctionAddressForPlatform(
+			      probe_get_platform(), DESCRIBE_FUNCTION);
+	struct device_description d;
+
+	if (!describe || describe(devices[0], CL_IMPORT_TYPE_HOST_ARM, &d))
+		return ret ? ret : __LINE__;
+	snprintf(seen->described, sizeof(seen->described), "%s", d.why);
+	return 0;
+}
+
+TEST(described, "The description of a device, for people, has the limit where the limit is known.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_describes), 0);
+	EXPECT(!strstr(seen->described, "512 MiB"));
+	EXPECT_EQ(probe_run_program(program_dies), 0);
+	EXPECT_EQ(probe_run_program(program_describes), 0);
+	EXPECT(strstr(seen->described, "zero copy by self-test, on the device below 512 MiB"));
+	EXPECT_EQ(probe_count_runs(), 1);
+}

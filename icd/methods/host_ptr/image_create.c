@@ -135,6 +135,15 @@ static cl_mem image_create_backing(struct context *context, const struct image_r
 	return NULL;
 }
 
+/* The driver's image; a failure of the driver gets a sentence. */
+static cl_mem image_create_logged(const struct image_request *r, const cl_image_desc *desc,
+				  cl_int *err)
+{
+	cl_mem image = image_by_driver(r, r->flags, desc, NULL, err);
+
+	return error_created_or_null(r->function, image, err);
+}
+
 /* An image that the driver makes from a backing buffer in place of the sub-buffer. */
 static cl_mem image_create_on_backing(struct context *context, const struct image_request *r,
 				      const struct memobj *parent, cl_int *err)
@@ -152,10 +161,8 @@ static cl_mem image_create_on_backing(struct context *context, const struct imag
 	if (!desc.mem_object)
 		return NULL;
 	*err = image_made_allow(context, &own, parent, &place);
-	image = *err ? NULL : image_by_driver(&own, own.flags, &desc, NULL, err);
+	image = *err ? NULL : image_create_logged(&own, &desc, err);
 	next.clReleaseMemObject(desc.mem_object);
-	if (image || !*err)
-		image = error_created_or_null(r->function, image, err);
 	if (!image)
 		return NULL;
 	*err = image_made_check(context, image, &own, parent, &place);

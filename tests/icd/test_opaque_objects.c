@@ -224,6 +224,58 @@ TEST(several_devices,
 	opaque_close();
 }
 
+/* A kernel on a queue of @device, in a context of the test's own. */
+static void opaque_increment_on(cl_context context, cl_device_id device, cl_mem mem)
+{
+	const char *source = "kernel void increment(global uchar *a) { a[get_global_id(0)]++; }";
+	cl_int err;
+	cl_program program = cl.clCreateProgramWithSource(context, 1, &source, NULL, &err);
+	cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &err);
+	cl_kernel kernel;
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clBuildProgram(program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
+	kernel = cl.clCreateKernel(program, "increment", &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(queue), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseCommandQueue(queue);
+	cl.clReleaseProgram(program);
+}
+
+TEST(sub_devices,
+     "Sub-devices of one device, and the device beside, import together, and kernels on "
+     "each see what the host wrote.")
+{
+	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_device_id ids[3];
+	cl_context context;
+	cl_int err = 1;
+	unsigned char *p;
+	cl_mem mem;
+
+	open_caching();
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, ids, NULL), CL_SUCCESS);
+	ids[2] = fix.device[0];
+	context = cl.clCreateContext(NULL, 3, ids, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	p = pages_map(1);
+	mem = fix.import(context, 0, NULL, p, PAGE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	for (unsigned char i = 0; i < 6; i++) {
+		p[0] = 10 * i;
+		opaque_increment_on(context, ids[i % 3], mem);
+		EXPECT_EQ(p[0], 10 * i + 1);
+	}
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseContext(context);
+	cl.clReleaseDevice(ids[0]);
+	cl.clReleaseDevice(ids[1]);
+	opaque_close();
+}
+
 TEST(remembered,
      "The self-test runs once for a device and driver, and its result is kept for later programs.")
 {

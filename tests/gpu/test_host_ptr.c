@@ -217,3 +217,52 @@ TEST(host_ptr_again, "A thousand buffers, one after the other, on the same pages
 	munmap(p, 4 * PAGE);
 	host_ptr_close();
 }
+
+static cl_kernel host_ptr_kernel(cl_program *program)
+{
+	const char *text = "kernel void count(global uint *sum, global uint *last)\n"
+			   "{ atomic_inc(sum); atomic_max(last, (uint)get_global_id(0)); }\n";
+	cl_kernel kernel;
+	cl_int err = 1;
+
+	*program = clCreateProgramWithSource(ours.context, 1, &text, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	err = clBuildProgram(*program, 1, &gpu.device, "", NULL, NULL);
+	if (err && !gpu.is_nvidia)
+		test_skip("this driver compiles no such kernel");
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = clCreateKernel(*program, "count", &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	return kernel;
+}
+
+TEST(host_ptr_atomics, "Atomic functions of a kernel's work-items work on memory in place.")
+{
+	const size_t items = 1 << 16;
+	cl_program program;
+	cl_kernel kernel;
+	uint32_t *p;
+	cl_mem mem, last;
+
+	host_ptr_open();
+	kernel = host_ptr_kernel(&program);
+	p = (uint32_t *)host_ptr_map_pages(2);
+	mem = host_ptr_buffer(CL_MEM_READ_WRITE, p, PAGE);
+	last = host_ptr_buffer(CL_MEM_READ_WRITE, p + PAGE / 4, PAGE);
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), &last), CL_SUCCESS);
+	for (uint32_t i = 1; i <= 4; i++) {
+		EXPECT_EQ(clEnqueueNDRangeKernel(ours.queue, kernel, 1, NULL, &items, NULL, 0, NULL,
+						 NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+		EXPECT_EQ(p[0], i * items);
+		EXPECT_EQ(p[PAGE / 4], items - 1);
+	}
+	clReleaseKernel(kernel);
+	clReleaseProgram(program);
+	clReleaseMemObject(mem);
+	clReleaseMemObject(last);
+	munmap(p, 2 * PAGE);
+	host_ptr_close();
+}

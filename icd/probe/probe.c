@@ -180,7 +180,7 @@ enum probe_end probe_run(const char *key, const char *request, unsigned int pati
 		end = PROBE_ANSWERED;
 	} else if (job == JOB_ABANDONED) {
 		end = atomic_load(&p->between.started) ? PROBE_FAILED : PROBE_NOT_MADE;
-		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not %s in %d seconds",
+		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not %s in %u seconds",
 			 end == PROBE_FAILED ? "answer" : "start", patience_ms / 1000);
 	} else {
 		end = job == JOB_ENDED ? probe_judge(p, line) : PROBE_NOT_MADE;

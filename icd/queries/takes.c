@@ -11,7 +11,7 @@
 #include "icd/text.h"
 #include "util/log.h"
 
-#define REVISION 4 /* of the answers */
+#define REVISION 4		/* of the answers */
 #define NO_ANSWER "no answer: " /* then the reason: the line for a failed probe */
 
 /* "takes PLATFORM COUNT DEVICE ... end" */

@@ -70,6 +70,10 @@ KNOWN = [
           "the runtime of 2023 reads images of one channel wrongly (read_imagef without a sampler)"),
     Known("Intel", "failed_wait_list_of_.*", "failed_wait",
           "Intel's runtime calls a command complete whose wait list failed"),
+    Known("zink", ".*image.*|prior_.*|forbidden_.*|ffmpeg_.*|camera_ring|nothing_.*|import_lives_.*|queries_of_.*|offset_.*|"
+          "references_of_.*|inherited_.*|excluded_.*|spacemit_.*", "image_of_buffer",
+          "zink on lavapipe aborts where a kernel uses an image of a buffer: a self-test in a child process sees that, "
+          "and images of imports are refused", "-59|-65"),
     Known("rusticl.*sid", ".*", "hole_behind", "llvmpipe of Mesa 26.2 reads behind a buffer's last byte, and dies if no page "
           "is there: which tests die depends on their neighbours in memory", "Segmentation fault"),
     Known("Oclgrind", "sub_buffer_with_more_access", "sub_buffer_access",

@@ -318,6 +318,40 @@ static void proof_expect_sub_buffer_image(cl_mem_object_type type, const char *n
 	EXPECT_EQ(seen[0][0], 2);
 }
 
+/* Bytes of a row: at least a pixel more than the width, in units of the device's alignment. */
+static size_t proof_row_pitch(void)
+{
+	cl_uint pixels = 0;
+
+	clGetDeviceInfo(device, CL_DEVICE_IMAGE_PITCH_ALIGNMENT, sizeof(pixels), &pixels, NULL);
+	if (!pixels)
+		pixels = 1;
+	return (WIDTH / pixels + 1) * pixels * 4;
+}
+
+/* A driver may abort. */
+TEST(image_of_buffer, "A kernel can read a 2D image of a buffer.")
+{
+	const size_t items = WIDTH;
+	cl_kernel kernel;
+	cl_mem image, out;
+	cl_int err;
+
+	proof_open();
+	image = proof_image(clCreateBuffer(context, CL_MEM_READ_ONLY, SIZE, NULL, NULL),
+			    CL_MEM_OBJECT_IMAGE2D, proof_row_pitch(), &err);
+	if (err)
+		test_skip("the driver makes no image of a buffer: error %d", err);
+	out = clCreateBuffer(context, CL_MEM_WRITE_ONLY, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = proof_kernel("row");
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(image), &image), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(out), &out), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
 TEST(image_of_sub_buffer, "A 2D image on a sub-buffer begins at the sub-buffer's origin.")
 {
 	proof_expect_sub_buffer_image(CL_MEM_OBJECT_IMAGE2D, "row");

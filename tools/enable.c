@@ -52,7 +52,7 @@ static const struct enable_file for_user[] = {
 	{ "/environment.d/60-climport.conf", "OPENCL_LAYERS=" VALUE, true },
 };
 
-/* The files of the options, in the folder @base. */
+/* The files of the options, in the folder @base.  0: the folder is unknown, as a message says. */
 static size_t enable_files(const struct enable_options *options, char *base,
 			   const struct enable_file **files)
 {
@@ -64,12 +64,14 @@ static size_t enable_files(const struct enable_options *options, char *base,
 		return sizeof(for_all) / sizeof(for_all[0]);
 	}
 	*files = for_user;
-	if (config && *config)
+	if (config && *config) {
 		snprintf(base, PATH_MAX, "%s", config);
-	else if (home && *home)
+	} else if (home && *home) {
 		snprintf(base, PATH_MAX, "%s/.config", home);
-	else
+	} else {
+		fputs("climport: neither XDG_CONFIG_HOME nor HOME is set\n", stderr);
 		return 0;
+	}
 	return 1;
 }
 
@@ -106,32 +108,49 @@ static int enable_fail(const char *path)
 	return 1;
 }
 
+/* A link in the image of a container can lead to the machine's own files: these stay as they are. */
+static int enable_check_inside(const char *root, const char *folder)
+{
+	char top[PATH_MAX], real[PATH_MAX];
+	size_t length;
+
+	if (!root || strlen(folder) <= strlen(root))
+		return 0;
+	if (!realpath(root, top) || !realpath(folder, real))
+		return enable_fail(folder);
+	length = strcmp(top, "/") ? strlen(top) : 0;
+	if (!strncmp(real, top, length) && (!real[length] || real[length] == '/'))
+		return 0;
+	fprintf(stderr, "climport: %s is %s, which is not below %s\n", folder, real, root);
+	return 1;
+}
+
 /* Makes the folders of a file. */
-static int enable_make_folders(char *path)
+static int enable_make_folders(const char *root, char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int failed;
-
 		*slash = '\0';
-		failed = mkdir(path, 0755) && errno != EEXIST;
-		if (failed)
+		if (mkdir(path, 0755) && errno != EEXIST)
 			return enable_fail(path);
+		if (enable_check_inside(root, path))
+			return 1;
 		*slash = '/';
 	}
 	return 0;
 }
 
 /* A reader finds the whole file, or the file as it was. */
-static int enable_write(char *path, const char *text, const char *layer)
+static int enable_write(const char *root, char *path, const char *text, const char *layer)
 {
 	char partial[2 * PATH_MAX + 8];
 	FILE *file;
-	int failed;
+	int failed, fd;
 
-	if (enable_make_folders(path))
+	if (enable_make_folders(root, path))
 		return 1;
-	snprintf(partial, sizeof(partial), "%s.new", path);
-	file = fopen(partial, "we");
+	snprintf(partial, sizeof(partial), "%s.XXXXXX", path);
+	fd = mkostemp(partial, O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!file)
 		return enable_fail(path);
 	for (const char *end = strstr(text, "%s"); end; end = strstr(text, "%s")) {
@@ -186,21 +205,38 @@ static int enable_command(const struct enable_options *options)
 			(!options->root && !loader_reads_files());
 
 	/* The layer has to load here, too. */
-	if (!layer || !enable_layer() || !enable_can_quote(layer))
+	if (!count || !layer || !enable_layer() || !enable_can_quote(layer))
 		return 1;
-	if (!count) {
-		fputs("climport: neither XDG_CONFIG_HOME nor HOME is set\n", stderr);
-		return 1;
-	}
+	/* Every user's programs read the files for all. */
+	if (!options->user)
+		umask(022);
 	for (size_t i = 0; i < count; i++) {
 		if (files[i].variable && !variable)
 			continue;
 		snprintf(path, sizeof(path), "%s%s", base, files[i].name);
-		if (enable_write(path, files[i].text, layer))
+		if (enable_write(options->root, path, files[i].text, layer))
 			return 1;
 		printf("wrote %s\n", path);
 	}
 	enable_print_rest(options, base);
+	return 0;
+}
+
+static int disable_file(const char *root, char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	*slash = '\0';
+	if (!access(path, F_OK) && enable_check_inside(root, path))
+		return 1;
+	*slash = '/';
+	if (unlink(path))
+		return errno == ENOENT || errno == ENOTDIR ? 0 : enable_fail(path);
+	printf("removed %s\n", path);
+	/* The folder, if enable_command() has made the folder. */
+	*slash = '\0';
+	if (strcmp(strrchr(path, '/'), "/profile.d"))
+		rmdir(path);
 	return 0;
 }
 
@@ -209,18 +245,11 @@ static int disable_command(const struct enable_options *options)
 	char base[PATH_MAX], path[2 * PATH_MAX];
 	const struct enable_file *files;
 	size_t count = enable_files(options, base, &files);
-	int status = 0;
+	int status = count ? 0 : 1;
 
 	for (size_t i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s%s", base, files[i].name);
-		if (!unlink(path))
-			printf("removed %s\n", path);
-		else if (errno != ENOENT && errno != ENOTDIR)
-			status = enable_fail(path);
-		/* The folder, if enable_command() has made the folder. */
-		*strrchr(path, '/') = '\0';
-		if (strcmp(strrchr(path, '/'), "/profile.d"))
-			rmdir(path);
+		status |= disable_file(options->root, path);
 	}
 	return status;
 }
@@ -239,6 +268,8 @@ static int enable_parse(int argc, char **argv, struct enable_options *options)
 		else if (!(options->root = option_value(&a)))
 			return WRONG_USAGE;
 	}
+	if (options->root && !*options->root)
+		return fail_usage("%s: --root names no folder", a.command);
 	if (options->user && options->root)
 		return fail_usage("%s: --user and --root exclude each other", a.command);
 	return a.next == argc ? 0 : fail_usage("%s takes no argument %s", a.command, argv[a.next]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,7 +289,31 @@ static int version_start(int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/*
+ * The next file that is opened would take a closed descriptor, and get what is printed.  Writing to
+ * what is opened here fails.  A program that `run` starts has the descriptor closed again.
+ */
+static void open_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null",
+				    (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
+/* The status, if everything that was printed is written. */
+static int climport_end(int status)
+{
+	const int failed = fflush(stdout);
+
+	if (!failed && !ferror(stdout))
+		return status;
+	fprintf(stderr, "climport: what is printed cannot be written%s%s\n", failed ? ": " : "",
+		failed ? strerror(errno) : "");
+	return WRONG_USAGE;
+}
+
+static int climport_command(int argc, char **argv)
 {
 	const struct command *c;
 
@@ -306,4 +331,10 @@ int main(int argc, char **argv)
 	if (!c->has_help && asks_for_help(argv + 2))
 		return print_help(c);
 	return c->start(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	open_standard_files();
+	return climport_end(climport_command(argc, argv));
 }

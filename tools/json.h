@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Writes a string with its quotes.  Control characters are left out. */
+/* Writes a string with its quotes.  Bytes that are no UTF-8 become U+FFFD. */
 void json_quote(FILE *file, const char *string);
 
 #endif /* TOOLS_JSON_H */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "utf8.h"
+
 #define COLUMNS 2
 #define PANEL_WIDTH 600
 #define HEADER 70
@@ -70,11 +72,14 @@ static double plot_place(const struct axis *axis, double value)
 static void plot_text(FILE *file, double x, double y, const char *style, const char *string)
 {
 	fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
-	for (; *string; string++) {
-		if (strchr("<>&", *string))
+	for (size_t length; *string; string += length ? length : 1) {
+		length = utf8_length(string);
+		if (!length)
+			fputs("&#xfffd;", file);
+		else if (strchr("<>&", *string))
 			fprintf(file, "&#%d;", *string);
 		else if ((unsigned char)*string >= ' ')
-			fputc(*string, file);
+			fwrite(string, 1, length, file);
 	}
 	fputs("</text>\n", file);
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,11 +38,13 @@ static bool kernel_cache_path(char path[PATH_MAX])
 /* Makes and removes a folder where PoCL would: in @path, or in the deepest folder that exists. */
 static int kernel_cache_try(const char *path)
 {
-	char parent[PATH_MAX], made[PATH_MAX + 32];
+	char copy[PATH_MAX], made[PATH_MAX + 32];
+	const char *parent = copy;
 
-	snprintf(parent, sizeof(parent), "%s", path);
-	while (access(parent, F_OK) && errno == ENOENT && strrchr(parent, '/') > parent)
-		*strrchr(parent, '/') = '\0';
+	snprintf(copy, sizeof(copy), "%s", path);
+	while (access(parent, F_OK) && errno == ENOENT && strcmp(parent, "/") &&
+	       strcmp(parent, "."))
+		parent = dirname(copy);
 	snprintf(made, sizeof(made), "%s/climport.XXXXXX", parent);
 	if (!mkdtemp(made))
 		return errno;

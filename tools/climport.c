@@ -250,7 +250,7 @@ static void print_usage(FILE *out)
 
 static int print_help(const struct command *c)
 {
-	printf("Usage: climport %s %s\n\n", c->name, c->arguments);
+	terminal_line(stdout, 4, "Usage: climport %s %s\n", c->name, c->arguments);
 	print_lines(stdout, c->help);
 	return 0;
 }

@@ -62,6 +62,11 @@ void terminal_wrap(FILE *out, int width, int indent, const char *text)
 {
 	int column = 0;
 
+	/* Half of a narrow terminal is for words. */
+	if (width && indent > width / 2)
+		indent = width / 2;
+	if (width && strspn(text, " ") > (size_t)width / 2)
+		text += strspn(text, " ") - width / 2;
 	while (*text) {
 		size_t spaces = strspn(text, " "), length = strcspn(text + spaces, " ");
 		int columns = terminal_columns(text + spaces, length);

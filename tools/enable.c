@@ -43,7 +43,7 @@ static const struct enable_file for_all[] = {
 	{ "/etc/environment.d/60-climport.conf", "OPENCL_LAYERS=" VALUE, true },
 	/* A shell of a desktop session has the variable already. */
 	{ "/etc/profile.d/climport.sh",
-	  "case $OPENCL_LAYERS in *libCLImportMemoryLayer.so*) ;; *) export OPENCL_LAYERS=" VALUE
+	  "case ${OPENCL_LAYERS-} in *libCLImportMemoryLayer.so*) ;; *) export OPENCL_LAYERS=" VALUE
 	  ";; esac\n",
 	  true },
 };

@@ -90,6 +90,8 @@ static int run_diag(int argc, char **argv)
 		if (!root)
 			return WRONG_USAGE;
 	}
+	if (*root && access(root, F_OK))
+		return fail_usage("diag: --sysfs %s: %s", root, strerror(errno));
 	if (a.next + 1 < argc)
 		return fail_usage("diag takes one address, and not %s as well", argv[a.next + 1]);
 	return diag_command(root, a.next < argc ? argv[a.next] : NULL, stdout);

@@ -111,11 +111,15 @@ static bool options_read(int argc, char **argv, struct options *o)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	int c;
+	int c, i = 0;
 
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
-		if (!option_read(c, o))
+	while ((c = getopt_long(argc, argv, "", known, &i)) != -1)
+		if (!option_read(c, o)) {
+			if (c != '?') /* getopt_long() has named other mistakes */
+				fprintf(stderr, "climport-conform: --%s cannot be %s\n",
+					known[i].name, optarg ? optarg : "used");
 			return false;
+		}
 	return true;
 }
 

@@ -16,20 +16,18 @@
 /* False: PoCL takes a folder that every user can write. */
 static bool kernel_cache_path(char path[PATH_MAX])
 {
-	static const struct {
-		const char *variable, *below;
+	const struct {
+		const char *value, *below;
 	} places[] = {
-		{ "POCL_CACHE_DIR", "" },
-		{ "XDG_CACHE_HOME", "/pocl/kcache" },
-		{ "HOME", "/.cache/pocl/kcache" },
+		{ getenv("POCL_CACHE_DIR"), "" },
+		{ getenv("XDG_CACHE_HOME"), "/pocl/kcache" },
+		{ getenv("HOME"), "/.cache/pocl/kcache" },
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const char *value = getenv(places[i].variable);
-
-		if (!value || !*value)
+		if (!places[i].value || !*places[i].value)
 			continue;
-		snprintf(path, PATH_MAX, "%s%s", value, places[i].below);
+		snprintf(path, PATH_MAX, "%s%s", places[i].value, places[i].below);
 		return true;
 	}
 	return false;

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# bash completion for climport(1).  The words are those of `climport help`.
+# bash completion for climport(1).  The words are those that the tool prints.
 
 _climport() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
@@ -42,7 +42,7 @@ _climport() {
 			return
 		fi
 	fi
-	words=$(climport help "$command" 2>/dev/null | grep -o -- '--[a-z][a-z0-9-]*')
+	words=$(climport "$command" --help 2>/dev/null | grep -o -- '--[a-z][a-z0-9-]*')
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }
 complete -F _climport climport

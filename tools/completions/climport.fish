@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# fish completion for climport(1).  The words are those of `climport help`.
+# fish completion for climport(1).  The words are those that the tool prints.
 
 function __climport_commands
     climport help 2>/dev/null | string replace -rf '^  ([a-z]+) .*' '$1'
@@ -7,7 +7,7 @@ end
 
 function __climport_options
     set -l words (commandline -opc)
-    climport help $words[2] 2>/dev/null | string match -ra -- '--[a-z][a-z0-9-]*'
+    climport $words[2] --help 2>/dev/null | string match -ra -- '--[a-z][a-z0-9-]*'
 end
 
 complete -c climport -f

@@ -3,13 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "icd/objects/device.h"
 #include "icd/selftest/identity.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"
+#include "util/restricted.h"
 
+#define RESULT_FATAL "fatal"
 #define REVISION 7 /* of the self-tests: with a new number every test runs again */
 
 /* NULL: nothing is kept. */
@@ -42,5 +45,33 @@ void result_set(const struct device *device, const char *test, long result)
 	snprintf(line, sizeof(line), "%ld", result);
 	if (key)
 		result_cache_set(key, line);
+	free(key);
+}
+
+/* NULL: nothing is kept. */
+static char *result_key_in_limits(const struct device *device, const char *test)
+{
+	char *key = result_key_of(device, test), *limited = key ? identity_add_limits(key) : NULL;
+
+	free(key);
+	return limited;
+}
+
+/* A program that has restricted its system calls starts no such test, and asks for no limits. */
+bool result_is_fatal(const struct device *device, const char *test)
+{
+	char *key = restricted_is_entered() ? NULL : result_key_in_limits(device, test), line[32];
+	bool is_recent, known = key && result_cache_get_recent(key, line, sizeof(line), &is_recent);
+
+	free(key);
+	return known && is_recent && !strcmp(line, RESULT_FATAL);
+}
+
+void result_set_fatal(const struct device *device, const char *test)
+{
+	char *key = result_key_in_limits(device, test);
+
+	if (key)
+		result_cache_set(key, RESULT_FATAL);
 	free(key);
 }

@@ -8,8 +8,7 @@
 
 struct device;
 
-#define RESULT_HANGS LONG_MIN	    /* the test did not end */
-#define RESULT_FATAL (LONG_MIN + 1) /* the driver crashed or hung the process of the test */
+#define RESULT_HANGS LONG_MIN /* the test did not end */
 
 /*
  * @test: a name, a number.  False: not known.  A result of 0 or less is bad news, and is
@@ -17,5 +16,12 @@ struct device;
  */
 bool result_get(const struct device *device, const char *test, long *result);
 void result_set(const struct device *device, const char *test, long result);
+
+/*
+ * The driver crashed or hung the process of the test.  Believed for an hour, by processes with the same
+ * resource limits and as many seccomp filters: in other limits the driver may live.
+ */
+bool result_is_fatal(const struct device *device, const char *test);
+void result_set_fatal(const struct device *device, const char *test);
 
 #endif /* ICD_SELFTEST_RESULT_H */

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -293,4 +294,39 @@ TEST_EACH(no_probe, struct asked, askeds,
 	setenv("CLIMPORT_PROBE", row->name, 1);
 	EXPECT_EQ(probe_run_program(image_2d), MADE);
 	EXPECT_EQ(probe_count_runs(), 0);
+}
+
+static int image_1d_ten_times(void)
+{
+	cl_context context = image_context();
+	cl_mem mem = context ? image_import(context) : NULL;
+	int found = mem ? MADE : NO_IMPORT;
+
+	for (int i = 0; i < 10 && found == MADE; i++)
+		found = image_try(context, mem, CL_MEM_OBJECT_IMAGE1D_BUFFER);
+	return found;
+}
+
+TEST_EACH(asked_once, struct unable, unables,
+	  "A probe that says nothing about the driver is not started again for each image.")
+{
+	image_open(row->script);
+	EXPECT_EQ(probe_run_program(image_1d_ten_times), MADE);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static int image_2d_with_few_descriptors(void)
+{
+	const struct rlimit few = { 100, 100 };
+
+	setrlimit(RLIMIT_NOFILE, &few);
+	return image_2d();
+}
+
+TEST(limits, "An image that crashes a probe with fewer descriptors is made by programs with more.")
+{
+	image_open("test $(ulimit -n) = 100 && kill -ABRT $$; " REAL_PROBE);
+	EXPECT_EQ(probe_run_program(image_2d_with_few_descriptors), REFUSED);
+	EXPECT_EQ(probe_run_program(image_2d), MADE);
+	EXPECT_EQ(probe_run_program(image_2d_with_few_descriptors), MADE);
 }

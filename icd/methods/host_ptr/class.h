@@ -54,7 +54,8 @@ struct zero_copy {
 	cl_device_id *devices; /* root devices, each once */
 	struct buffer_slot buffers[IMPORT_KINDS][CLASS_ACCESSES][CLASS_HOST_ACCESSES][CLASS_ALIGNS]
 				  [CLASS_BUCKETS];
-	struct publish_list images; /* struct image_proof */
+	struct publish_list images;   /* struct image_record */
+	struct publish_list unproved; /* struct image_record: no probe could say anything */
 };
 
 /* Indices for the table above. */

@@ -49,13 +49,13 @@ static enum class_verdict image_class_recall(const struct zero_copy *proofs,
 	long kept;
 
 	image_class_name(image, name, sizeof(name));
-	if (!proofs->device || !result_get(proofs->device, name, &kept))
+	if (!proofs->device)
 		return CLASS_UNKNOWN;
+	if (!result_get(proofs->device, name, &kept))
+		return result_is_fatal(proofs->device, name) ? CLASS_FATAL : CLASS_UNKNOWN;
 	if (kept > 0)
 		return CLASS_ZERO_COPY;
-	return kept == RESULT_HANGS   ? CLASS_STUCK
-	       : kept == RESULT_FATAL ? CLASS_FATAL
-				      : CLASS_COPIES;
+	return kept == RESULT_HANGS ? CLASS_STUCK : CLASS_COPIES;
 }
 
 static void image_class_keep(const struct zero_copy *proofs, const struct selftest_image *image,
@@ -67,6 +67,17 @@ static void image_class_keep(const struct zero_copy *proofs, const struct selfte
 		return;
 	image_class_name(image, name, sizeof(name));
 	result_set(proofs->device, name, result);
+}
+
+static void image_class_keep_fatal(const struct zero_copy *proofs,
+				   const struct selftest_image *image)
+{
+	char name[160];
+
+	if (!proofs->device)
+		return;
+	image_class_name(image, name, sizeof(name));
+	result_set_fatal(proofs->device, name);
 }
 
 static enum class_verdict image_class_judge(const struct zero_copy *proofs,
@@ -95,7 +106,7 @@ static enum class_verdict image_class_ask(const struct zero_copy *proofs,
 	enum tested found;
 
 	if (!image_proof_ask(proofs, image, &found)) {
-		image_class_keep(proofs, image, RESULT_FATAL);
+		image_class_keep_fatal(proofs, image);
 		return CLASS_FATAL;
 	}
 	return found == PASSED || found == FAILED ? image_class_judge(proofs, image, found)
@@ -132,8 +143,13 @@ static bool image_record_tells(const void *object, const void *key)
 	       (proof->verdict != CLASS_STUCK || proof->late == job_late());
 }
 
-static void image_class_learn(struct zero_copy *proofs, const struct selftest_image *image,
-			      enum class_verdict verdict)
+static bool image_record_is_same(const void *object, const void *key)
+{
+	return image_class_is_same(&((const struct image_record *)object)->image, key);
+}
+
+static void image_class_learn(struct publish_list *list, publish_match match,
+			      const struct selftest_image *image, enum class_verdict verdict)
 {
 	struct image_record *proof = malloc(sizeof(*proof));
 
@@ -142,7 +158,7 @@ static void image_class_learn(struct zero_copy *proofs, const struct selftest_im
 	proof->image = *image;
 	proof->verdict = verdict;
 	proof->late = job_late();
-	if (publish_add(&proofs->images, proof, image_record_tells, image) != proof)
+	if (publish_add(list, proof, match, image) != proof)
 		free(proof);
 }
 
@@ -181,7 +197,7 @@ static enum class_verdict image_class_find_out(struct zero_copy *proofs,
 	if (verdict == CLASS_UNKNOWN)
 		verdict = test(proofs, image);
 	if (verdict != CLASS_UNKNOWN)
-		image_class_learn(proofs, image, verdict);
+		image_class_learn(&proofs->images, image_record_tells, image, verdict);
 	return verdict;
 }
 
@@ -192,10 +208,24 @@ static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_
 	return verdict == CLASS_ZERO_COPY ? CL_SUCCESS : image_class_refuse(image, verdict);
 }
 
+/* No probe could say anything, and the program has gone on to make such an image. */
+static bool image_class_is_unproved(const struct zero_copy *proofs,
+				    const struct selftest_image *image)
+{
+	return !publish_find(&proofs->images, image_record_tells, image) &&
+	       publish_find(&proofs->unproved, image_record_is_same, image);
+}
+
+/* An image without a proof of its own would start a probe process each time. */
 static cl_int image_class_check_fatal(struct zero_copy *proofs, const struct selftest_image *image)
 {
-	const enum class_verdict verdict = image_class_find_out(proofs, image, image_class_ask);
+	enum class_verdict verdict;
 
+	if (image_class_is_unproved(proofs, image))
+		return CL_SUCCESS;
+	verdict = image_class_find_out(proofs, image, image_class_ask);
+	if (verdict == CLASS_UNKNOWN)
+		image_class_learn(&proofs->unproved, image_record_is_same, image, verdict);
 	return verdict == CLASS_FATAL ? image_class_refuse(image, verdict) : CL_SUCCESS;
 }
 
@@ -261,9 +291,9 @@ cl_int image_class_allow(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 	return image_class_each(proofs, kinds, flags, format, desc, place, image_class_check_fatal);
 }
 
-void image_class_free(struct publish_list *images)
+static void image_class_free_list(struct publish_list *list)
 {
-	struct image_record *proof = publish_list_head(images);
+	struct image_record *proof = publish_list_head(list);
 
 	while (proof) {
 		struct image_record *gone = proof;
@@ -271,4 +301,10 @@ void image_class_free(struct publish_list *images)
 		proof = publish_next(proof);
 		free(gone);
 	}
+}
+
+void image_class_free(struct zero_copy *proofs)
+{
+	image_class_free_list(&proofs->images);
+	image_class_free_list(&proofs->unproved);
 }

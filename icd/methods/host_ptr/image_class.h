@@ -32,14 +32,14 @@ cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
  * image_class_allow - does the driver survive such an image?
  *
  * For the time before the driver makes the image.  A class without a result is tested in a probe process,
- * if a probe can be started; the result is image_class_prove()'s, too.  Returns CL_SUCCESS, also if
- * nobody knows, or CL_INVALID_OPERATION, logged.
+ * if a probe can be started; the result is image_class_prove()'s, too.  A process asks once about a class of
+ * which no probe can say anything.  Returns CL_SUCCESS, also if nobody knows, or CL_INVALID_OPERATION, logged.
  */
 cl_int image_class_allow(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
 			 const cl_image_format *format, const cl_image_desc *desc,
 			 const struct image_place *place);
 
-/* Frees zero_copy.images. */
-void image_class_free(struct publish_list *images);
+/* Frees the records of classes. */
+void image_class_free(struct zero_copy *proofs);
 
 #endif /* ICD_METHODS_HOST_PTR_IMAGE_CLASS_H */

@@ -61,7 +61,7 @@ static struct zero_copy *zero_copy_create(const struct device *const *devices, s
 
 static void zero_copy_destroy(struct zero_copy *proofs)
 {
-	image_class_free(&proofs->images);
+	image_class_free(proofs);
 	free(proofs->devices);
 	free(proofs);
 }

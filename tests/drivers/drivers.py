@@ -70,6 +70,8 @@ KNOWN = [
           "the runtime of 2023 reads images of one channel wrongly (read_imagef without a sampler)"),
     Known("Intel", "failed_wait_list_of_.*", "failed_wait",
           "Intel's runtime calls a command complete whose wait list failed"),
+    Known("Intel", "no_memory_for_copies_of_many_parts_of_a_page", "callback_memory",
+          "Intel's runtime takes 4 KiB for each destructor callback of a memory object"),
     Known("zink", ".*image.*|prior_.*|forbidden_.*|ffmpeg_.*|camera_ring|nothing_.*|import_lives_.*|queries_of_.*|offset_.*|"
           "references_of_.*|inherited_.*|excluded_.*|spacemit_.*", "image_of_buffer",
           "zink on lavapipe aborts where a kernel uses an image of a buffer: a self-test in a child process sees that, "

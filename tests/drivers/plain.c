@@ -4,6 +4,7 @@
  * test that fails here explains failures of `climport conform` on the driver: drivers.py.
  */
 #include <CL/cl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -284,6 +285,41 @@ static cl_mem proof_image(cl_mem buffer, cl_mem_object_type type, size_t pitch, 
 				     .mem_object = buffer };
 
 	return clCreateImage(context, CL_MEM_READ_ONLY, &format, &desc, NULL, err);
+}
+
+/* Bytes of memory that the process has, from the second field of statm. */
+static size_t proof_resident(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	size_t pages = 0;
+
+	EXPECT(file != NULL);
+	EXPECT_EQ(fscanf(file, "%*u %zu", &pages), 1);
+	fclose(file);
+	return pages * PAGE;
+}
+
+static void CL_CALLBACK proof_forget(cl_mem mem, void *unused)
+{
+	(void)mem;
+	(void)unused;
+}
+
+TEST(callback_memory,
+     "A destructor callback of a memory object and the object take less than 4 KiB of memory.")
+{
+	enum { COUNT = 4096 };
+	static unsigned char memory[PAGE];
+	size_t before;
+	cl_mem mem;
+
+	proof_open();
+	before = proof_resident();
+	for (size_t i = 0; i < COUNT; i++) {
+		mem = proof_host_buffer(memory, PAGE);
+		EXPECT_EQ(clSetMemObjectDestructorCallback(mem, proof_forget, NULL), CL_SUCCESS);
+	}
+	EXPECT(proof_resident() < before + COUNT * (size_t)PAGE);
 }
 
 /* The first byte of the first pixel of an image on a sub-buffer whose bytes are @value. */

@@ -34,7 +34,7 @@ static cl_mem create_buffer_import(const struct create_buffer_call *c, struct co
 				   cl_int *err)
 {
 	const struct in_place_request request = {
-		.flags = in_place_driver_flags(c->flags),
+		.flags = c->flags,
 		.memory = c->host_ptr,
 		.size = c->size,
 		.in_place = in_place_create(c->flags, c->properties),

@@ -170,6 +170,7 @@ cl_mem import_memory_in_place(cl_context handle, struct context *context,
 	size_t align;
 
 	*err = flags_parse(request->flags, &r.flags);
+	r.flags = in_place_driver_flags(r.flags);
 	if (!*err)
 		*err = error_to_cl(import_get(&r.desc, &region));
 	if (*err)

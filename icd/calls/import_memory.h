@@ -7,7 +7,7 @@
 #include "icd/objects/in_place.h"
 
 struct in_place_request {
-	cl_mem_flags flags; /* of the driver's object */
+	cl_mem_flags flags; /* the program's */
 	void *memory;
 	size_t size;		   /* bytes, not 0 */
 	struct in_place *in_place; /* taken over on success */

@@ -35,13 +35,14 @@ static bool in_place_has_range(const struct memobj *obj, size_t offset, size_t s
 /* "CL_INVALID_OPERATION if buffer has been created with CL_MEM_HOST_WRITE_ONLY ..." */
 static bool in_place_forbids_map(const struct memobj *obj, cl_map_flags flags)
 {
+	const cl_map_flags writes = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
 	const cl_mem_flags mem = in_place_flags(obj->in_place);
 
 	if (mem & CL_MEM_HOST_NO_ACCESS)
 		return true;
-	if (flags & CL_MAP_READ)
-		return mem & CL_MEM_HOST_WRITE_ONLY;
-	return flags && mem & CL_MEM_HOST_READ_ONLY;
+	if (flags & CL_MAP_READ && mem & CL_MEM_HOST_WRITE_ONLY)
+		return true;
+	return flags & writes && mem & CL_MEM_HOST_READ_ONLY;
 }
 
 static bool in_place_flags_are_wrong(cl_map_flags flags)

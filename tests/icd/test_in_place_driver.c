@@ -17,6 +17,10 @@ static const struct refused {
 	{ "unaligned", 0, 1, 100, CL_SUCCESS },
 	{ "no_size", 0, 0, 0, CL_INVALID_BUFFER_SIZE },
 	{ "two_accesses", CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, 0, PAGE, CL_INVALID_VALUE },
+	{ "two_host_accesses", CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY, 0, PAGE,
+	  CL_INVALID_VALUE },
+	{ "no_host_access", CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY, 0, PAGE,
+	  CL_INVALID_VALUE },
 	{ "copy", CL_MEM_COPY_HOST_PTR, 0, PAGE, CL_INVALID_VALUE },
 	{ "allocate", CL_MEM_ALLOC_HOST_PTR, 0, PAGE, CL_INVALID_VALUE },
 };

@@ -330,3 +330,18 @@ TEST(limits, "An image that crashes a probe with fewer descriptors is made by pr
 	EXPECT_EQ(probe_run_program(image_2d), MADE);
 	EXPECT_EQ(probe_run_program(image_2d_with_few_descriptors), MADE);
 }
+
+static const struct holder {
+	const char *name, *script;
+} holders[] = {
+	{ "helper", "sleep 70 & kill -ABRT $$" },
+	{ "flood", "tr '\\0' a < /dev/zero >&3; kill -ABRT $$" },
+};
+
+TEST_EACH(ends, struct holder, holders,
+	  "A program does not wait for the processes that a dead probe has left, nor for endless "
+	  "answers.")
+{
+	image_open(row->script);
+	EXPECT_EQ(probe_run_program(image_2d), REFUSED);
+}

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "icd/access/queue_bracket.h"
+#include "icd/calls/nothing.h"
 #include "icd/layer.h"
-#include "icd/objects/proxy_event.h"
 #include "util/log.h"
 
 struct memobj *in_place_get(cl_mem mem)
@@ -141,19 +141,32 @@ bool in_place_has_any(cl_uint count, const cl_mem *mems)
 	return false;
 }
 
-/* Nothing is left to migrate. */
-static cl_int in_place_migrate_none(cl_command_queue queue, cl_uint num_wait, const cl_event *wait,
-				    cl_event *event)
+static bool in_place_is_of_context(cl_mem mem, cl_context context)
 {
-	cl_event marker;
-	cl_int err;
+	struct memobj *obj = in_place_get(mem);
+	bool is_of_context = !obj || obj->context == context;
 
-	if (!event)
-		return next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, NULL);
-	err = next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, &marker);
-	if (!err)
-		proxy_event_give_as(marker, CL_COMMAND_MIGRATE_MEM_OBJECTS, event);
-	return err;
+	memobj_put(obj);
+	return is_of_context;
+}
+
+/* The driver does not see the buffers in place, so their errors are the layer's. */
+static cl_int in_place_check_migration(cl_command_queue queue, cl_uint count, const cl_mem *mems,
+				       cl_mem_migration_flags flags)
+{
+	cl_context context;
+	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+						NULL);
+
+	if (err)
+		return err;
+	if (flags & ~(cl_mem_migration_flags)(CL_MIGRATE_MEM_OBJECT_HOST |
+					      CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED))
+		return CL_INVALID_VALUE;
+	for (cl_uint i = 0; i < count; i++)
+		if (!in_place_is_of_context(mems[i], context))
+			return CL_INVALID_CONTEXT;
+	return CL_SUCCESS;
 }
 
 cl_int in_place_migrate(cl_command_queue queue, cl_uint count, const cl_mem *mems,
@@ -162,11 +175,10 @@ cl_int in_place_migrate(cl_command_queue queue, cl_uint count, const cl_mem *mem
 {
 	cl_mem *others;
 	cl_uint num = 0;
-	cl_int err;
+	cl_int err = in_place_check_migration(queue, count, mems, flags);
 
-	if (flags & ~(cl_mem_migration_flags)(CL_MIGRATE_MEM_OBJECT_HOST |
-					      CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED))
-		return CL_INVALID_VALUE;
+	if (err)
+		return err;
 	others = malloc(count * sizeof(*others));
 	if (!others) {
 		log_error("no memory for a list of memory objects");
@@ -177,7 +189,7 @@ cl_int in_place_migrate(cl_command_queue queue, cl_uint count, const cl_mem *mem
 			others[num++] = mems[i];
 	err = num ? next.clEnqueueMigrateMemObjects(queue, num, others, flags, num_wait, wait,
 						    event)
-		  : in_place_migrate_none(queue, num_wait, wait, event);
+		  : nothing_enqueue(CL_COMMAND_MIGRATE_MEM_OBJECTS, queue, num_wait, wait, event);
 	free(others);
 	return err;
 }

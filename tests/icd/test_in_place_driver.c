@@ -280,6 +280,56 @@ TEST_EACH(migrated, struct migration, migrations,
 	in_place_close();
 }
 
+TEST(migrated_out_of_order, "On an out-of-order queue a migration without a list does not wait for "
+			    "a command that waits for the "
+			    "program.")
+{
+	cl_command_queue queue;
+	cl_event go, event;
+	cl_kernel kernel;
+	cl_mem mem;
+
+	in_place_open();
+	queue = fixture_create_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	mem = test_in_place_create(0, pages_map(1), PAGE);
+	kernel = fixture_create_increment(mem);
+	go = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(fixture_enqueue(queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(queue, 1, &mem, 0, 0, NULL, &event), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(queue), CL_SUCCESS);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(event);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseCommandQueue(queue);
+	in_place_close();
+}
+
+TEST(migrated_elsewhere, "A migration on a queue of another context is CL_INVALID_CONTEXT.")
+{
+	cl_context context;
+	cl_command_queue queue;
+	cl_int err = 1;
+	cl_mem mem;
+
+	in_place_open();
+	mem = test_in_place_create(0, pages_map(1), PAGE);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(queue, 1, &mem, 0, 0, NULL, NULL),
+		  CL_INVALID_CONTEXT);
+	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(NULL, 1, &mem, 0, 0, NULL, NULL),
+		  CL_INVALID_COMMAND_QUEUE);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseCommandQueue(queue);
+	cl.clReleaseContext(context);
+	in_place_close();
+}
+
 TEST(image_of_buffer, "An image of such a buffer is refused, as of each import by this method.")
 {
 	cl_mem mem;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On an out-of-order queue a marker without a wait list waits for every command before, and a command
- * waits for none.  There the marker waits for an event that is complete.
+ * On an out-of-order queue a marker without a wait list waits for every command before, and another
+ * command waits for none.  There the marker waits for an event that is complete.
  */
 #include "icd/calls/nothing.h"
 

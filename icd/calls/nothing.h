@@ -6,7 +6,8 @@
 #include "icd/cl_compat.h"
 
 /*
- * A marker in the place of a command: @event, which may be NULL, has the command's type.  Returns the driver's error.
+ * A marker in the place of a command: @event, which may be NULL, has the command's type.
+ * Returns the driver's error.
  */
 cl_int nothing_enqueue(cl_command_type type, cl_command_queue queue, cl_uint num_wait,
 		       const cl_event *wait, cl_event *event);

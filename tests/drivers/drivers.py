@@ -75,7 +75,7 @@ KNOWN = [
     Known("zink", ".*image.*|prior_.*|forbidden_.*|ffmpeg_.*|camera_ring|nothing_.*|import_lives_.*|queries_of_.*|offset_.*|"
           "references_of_.*|inherited_.*|excluded_.*|spacemit_.*", "image_of_buffer",
           "zink on lavapipe aborts where a kernel uses an image of a buffer: a self-test in a child process sees that, "
-          "and images of imports are refused", "-59|-65"),
+          "and images of imports are refused", "-[56][59]"),
     Known("rusticl.*sid", ".*", "hole_behind", "llvmpipe of Mesa 26.2 reads behind a buffer's last byte, and dies if no page "
           "is there: which tests die depends on their neighbours in memory", "Segmentation fault"),
     Known("Oclgrind", "sub_buffer_with_more_access", "sub_buffer_access",

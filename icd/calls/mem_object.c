@@ -72,12 +72,15 @@ static bool mem_object_in_place_info(const struct memobj *obj, cl_mem_info name,
 {
 	const cl_mem_flags flags = in_place_flags(obj->in_place);
 	const char *pointer = (const char *)obj->region->addr + obj->origin;
+	const cl_uint maps = in_place_map_count(obj->in_place);
 	const cl_mem_properties end = 0;
 
 	if (name == CL_MEM_FLAGS)
 		*err = info_answer(&flags, sizeof(flags), size, value, size_ret);
 	else if (name == CL_MEM_HOST_PTR)
 		*err = info_answer(&pointer, sizeof(pointer), size, value, size_ret);
+	else if (name == CL_MEM_MAP_COUNT)
+		*err = info_answer(&maps, sizeof(maps), size, value, size_ret);
 	else if (name == CL_MEM_PROPERTIES && in_place_has_properties(obj->in_place))
 		*err = info_answer(&end, sizeof(end), size, value, size_ret);
 	else

@@ -118,6 +118,17 @@ void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void 
 	lock_release(&in_place_lock);
 }
 
+cl_uint in_place_map_count(const struct in_place *in_place)
+{
+	cl_uint count = 0;
+
+	lock_acquire(&in_place_lock);
+	for (struct list *link = in_place->maps.next; link != &in_place->maps; link = link->next)
+		count++;
+	lock_release(&in_place_lock);
+	return count;
+}
+
 static struct in_place_map *in_place_map_find(const struct in_place *in_place, const void *pointer)
 	REQUIRES(in_place_lock)
 {

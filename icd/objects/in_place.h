@@ -49,6 +49,9 @@ void in_place_map_free(struct in_place_map *map);
 /* The driver has mapped the buffer. */
 void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void *of_driver);
 
+/* Maps that are recorded: a driver may count those of a sub-buffer on the buffer (PoCL 3.1). */
+cl_uint in_place_map_count(const struct in_place *in_place);
+
 /* The last map with the pointer, which the caller then owns; NULL: there is none. */
 struct in_place_map *in_place_map_take(struct in_place *in_place, const void *pointer);
 void *in_place_map_of_driver(const struct in_place_map *map);

@@ -42,7 +42,7 @@ static void test_in_place_unmap(cl_mem mem, void *pointer)
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 }
 
-static cl_uint in_place_map_count(cl_mem mem)
+static cl_uint test_in_place_map_count(cl_mem mem)
 {
 	cl_uint count = 77;
 
@@ -229,6 +229,25 @@ TEST(sub_buffer_flags, "A sub-buffer with flags that its buffer excludes is CL_I
 	in_place_close();
 }
 
+TEST_EACH(map_count, struct place, places,
+	  "A buffer counts its own maps, also if the driver counts maps of sub-buffers on the "
+	  "buffer.")
+{
+	unsigned char *p, *pointer;
+	cl_mem mem;
+
+	in_place_open();
+	stub_set(STUB_MAPS_AT_ROOT, 1);
+	p = pages_map(2) + row->offset;
+	mem = test_in_place_create(0, p, row->size);
+	pointer = test_in_place_map(mem, CL_MAP_READ, 0, row->size);
+	EXPECT_EQ(test_in_place_map_count(mem), 1);
+	test_in_place_unmap(mem, pointer);
+	EXPECT_EQ(test_in_place_map_count(mem), 0);
+	cl.clReleaseMemObject(mem);
+	in_place_close();
+}
+
 TEST_EACH(
 	mapped, struct place, places,
 	"A map gives the host pointer plus the offset, and an unmap leaves what the program wrote.")
@@ -242,11 +261,11 @@ TEST_EACH(
 	fixture_increment(mem);
 	pointer = test_in_place_map(mem, CL_MAP_READ | CL_MAP_WRITE, 0, row->size);
 	EXPECT_EQ((size_t)pointer, (size_t)p);
-	EXPECT_EQ(in_place_map_count(mem), 1);
+	EXPECT_EQ(test_in_place_map_count(mem), 1);
 	EXPECT_EQ(p[0], 1);
 	p[0] = 40;
 	test_in_place_unmap(mem, pointer);
-	EXPECT_EQ(in_place_map_count(mem), 0);
+	EXPECT_EQ(test_in_place_map_count(mem), 0);
 	EXPECT_EQ(p[0], 40);
 	fixture_increment(mem);
 	EXPECT_EQ(p[0], 41);
@@ -390,7 +409,7 @@ TEST(map_behind_failure, "A blocking map behind a failed event fails, and leaves
 	EXPECT(!cl.clEnqueueMapBuffer(fix.queue, mem, CL_TRUE, CL_MAP_READ, 0, PAGE, 1, &go, NULL,
 				      &err));
 	EXPECT_EQ(err, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	EXPECT_EQ(in_place_map_count(mem), 0);
+	EXPECT_EQ(test_in_place_map_count(mem), 0);
 	cl.clReleaseEvent(go);
 	cl.clReleaseMemObject(mem);
 	in_place_close();
@@ -406,12 +425,12 @@ TEST(mapped_twice, "Each map of a pointer has an unmap, and a pointer without a 
 	mem = test_in_place_create(0, p, PAGE);
 	EXPECT_EQ((size_t)test_in_place_map(mem, CL_MAP_READ, 0, PAGE), (size_t)p);
 	EXPECT_EQ((size_t)test_in_place_map(mem, CL_MAP_READ, 0, PAGE), (size_t)p);
-	EXPECT_EQ(in_place_map_count(mem), 2);
+	EXPECT_EQ(test_in_place_map_count(mem), 2);
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, mem, p + 1, 0, NULL, NULL),
 		  CL_INVALID_VALUE);
 	test_in_place_unmap(mem, p);
 	test_in_place_unmap(mem, p);
-	EXPECT_EQ(in_place_map_count(mem), 0);
+	EXPECT_EQ(test_in_place_map_count(mem), 0);
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, mem, p, 0, NULL, NULL), CL_INVALID_VALUE);
 	cl.clReleaseMemObject(mem);
 	in_place_close();
@@ -470,7 +489,7 @@ TEST_EACH(map_wrong, struct wrong_map, wrong_maps, "A map with wrong arguments h
 	EXPECT_EQ(in_place_map_error(mem, row->flags, row->offset, row->size), row->err);
 	EXPECT(!cl.clEnqueueMapBuffer(fix.queue, mem, CL_TRUE, row->flags, row->offset, row->size,
 				      0, NULL, NULL, NULL));
-	EXPECT_EQ(in_place_map_count(mem), 0);
+	EXPECT_EQ(test_in_place_map_count(mem), 0);
 	cl.clReleaseMemObject(mem);
 	in_place_close();
 }

@@ -156,6 +156,11 @@ cl_int CL_API_CALL stub_clEnqueueFillBuffer(cl_command_queue queue, cl_mem mem, 
 	return queue_submit(queue, &op, num, list, event, false);
 }
 
+static struct mem *maps_owner(struct mem *mem)
+{
+	return stub_get(STUB_MAPS_AT_ROOT) ? mem_root(mem) : mem;
+}
+
 void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle, cl_bool blocking,
 					  cl_map_flags flags, size_t offset, size_t size, WAIT,
 					  cl_int *errcode_ret)
@@ -179,7 +184,7 @@ void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle,
 	err = queue_submit(queue, &op, num, list, event, blocking);
 	if (err)
 		return creation_failed(errcode_ret, err);
-	atomic_fetch_add(&mem->maps, 1);
+	atomic_fetch_add(&maps_owner(mem)->maps, 1);
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;
 	return pointer ? pointer : (mem->host_ptr ? mem->host_ptr : mem->data) + offset;
@@ -197,14 +202,14 @@ cl_int CL_API_CALL stub_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem h
 		return err;
 	from = mem->host_ptr ? mem->host_ptr : mem->data;
 	op.mem[0] = mem;
-	if (!atomic_load(&mem->maps) ||
+	if (!atomic_load(&maps_owner(mem)->maps) ||
 	    (staged_is_used(mem) ? !staged_unmap(&op, mapped)
 				 : (uintptr_t)mapped - (uintptr_t)from >= mem->size))
 		return CL_INVALID_VALUE;
 	op_hold(&op);
 	err = queue_submit(queue, &op, num, list, event, false);
 	if (!err)
-		atomic_fetch_sub(&mem->maps, 1);
+		atomic_fetch_sub(&maps_owner(mem)->maps, 1);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -236,7 +237,8 @@ void bench_export(struct bench *b);
  */
 size_t bench_part_run(struct bench *b, const char *part, const char *set, double *numbers,
 		      size_t count);
-void bench_part_print(double number); /* in the part */
+void bench_part_print(double number);	/* in the part */
+const sigset_t *bench_part_stops(void); /* the signals by which a user stops a bench */
 
 /* The other side: prints the numbers of b->options->part.  Returns an exit status. */
 int bench_part_command(struct bench *b);
@@ -247,5 +249,6 @@ void bench_launch_part(struct bench *b);
 void bench_threads_part(struct bench *b);
 void bench_first_part(struct bench *b);
 void bench_query_part(struct bench *b);
+void bench_queries_part(struct bench *b);
 
 #endif /* TOOLS_BENCH_H */

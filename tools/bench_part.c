@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static const struct bench_part {
 	{ "threads_rm", bench_threads_part, true, "CLIMPORT_NVIDIA_BY=rm" },
 	{ "threads_vulkan", bench_threads_part, true, "CLIMPORT_NVIDIA_BY=vulkan" },
 	{ "first", bench_first_part, true, NULL },
+	{ "queries", bench_queries_part, false, NULL },
 	/* The layer's advice to programs that import nothing is not for the user of bench. */
 	{ "query", bench_query_part, false, "CLIMPORT_LOG=off" },
 };
@@ -70,26 +72,66 @@ int bench_part_command(struct bench *b)
 	return ferror(bench_part_numbers) | fclose(bench_part_numbers) ? 1 : 0;
 }
 
-/* Names the very device that this process measures. */
+const sigset_t *bench_part_stops(void)
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM };
+	static sigset_t stops;
+
+	sigemptyset(&stops);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaddset(&stops, numbers[i]);
+	return &stops;
+}
+
+/* The very device that this process measures.  A part which starts a part was told the device. */
+static void bench_part_device(struct bench *b, char platform[256], int *number, size_t *size)
+{
+	const struct bench_options *o = b->options;
+
+	snprintf(platform, 256, "%s", o->platform ? o->platform : "");
+	if (b->platform)
+		clGetPlatformInfo(b->platform, CL_PLATFORM_NAME, 256, platform, NULL);
+	*number = b->platform ? b->number : o->device < 0 ? 0 : o->device;
+	*size = b->platform ? b->largest : o->size;
+}
+
+/* A part that owns a folder holds signals; the parts that it starts do not. */
+static int bench_part_spawn(pid_t *child, const char *const *words, int to)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int error;
+
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	error = posix_spawn(child, "/proc/self/exe", &actions, &attr, (char **)words, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return error;
+}
+
 static pid_t bench_part_start(struct bench *b, const char *part, const char *set, int to)
 {
 	const char *quick = b->options->quick ? "--quick" : NULL;
-	char platform[256] = "", device[16], size[32];
+	char platform[256], device[16], size[32];
 	const char *const words[] = { "climport", "bench",	"--part", part,	      "--set",
 				      set,	  "--platform", platform, "--device", device,
 				      "--size",	  size,		quick,	  NULL };
-	posix_spawn_file_actions_t actions;
 	pid_t child = -1;
+	size_t largest;
+	int number;
 
-	clGetPlatformInfo(b->platform, CL_PLATFORM_NAME, sizeof(platform), platform, NULL);
-	snprintf(device, sizeof(device), "%d", b->number);
-	snprintf(size, sizeof(size), "%zu", b->largest);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
-	errno = posix_spawn(&child, "/proc/self/exe", &actions, NULL, (char **)words, environ);
+	bench_part_device(b, platform, &number, &largest);
+	snprintf(device, sizeof(device), "%d", number);
+	snprintf(size, sizeof(size), "%zu", largest);
+	errno = bench_part_spawn(&child, words, to);
 	if (errno)
 		bench_fatal("/proc/self/exe cannot be started: %m");
-	posix_spawn_file_actions_destroy(&actions);
 	return child;
 }
 
@@ -108,14 +150,31 @@ static size_t bench_part_read(int from, double *numbers, size_t count)
 	return got;
 }
 
+/* As waitpid() has it. */
 static int bench_part_wait(pid_t child)
 {
 	int status;
 
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
-			return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+			bench_fatal("a part's end: %m");
+	return status;
+}
+
+/*
+ * Ends as the part has ended.  A terminal sends the signal to this process as well, where a thread
+ * of the driver may be about to handle the signal.  A process that holds signals ends by exit().
+ */
+static void bench_part_stop(int number)
+{
+	signal(number, SIG_DFL);
+	raise(number);
+	exit(1);
+}
+
+static bool bench_part_was_stopped(int status)
+{
+	return WIFSIGNALED(status) && sigismember(bench_part_stops(), WTERMSIG(status)) == 1;
 }
 
 size_t bench_part_run(struct bench *b, const char *part, const char *set, double *numbers,
@@ -135,7 +194,9 @@ size_t bench_part_run(struct bench *b, const char *part, const char *set, double
 	status = bench_part_wait(child);
 	if (!status)
 		return got;
-	if (status != BENCH_LEFT_OUT)
+	if (bench_part_was_stopped(status))
+		bench_part_stop(WTERMSIG(status));
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != BENCH_LEFT_OUT)
 		bench_fatal("the part %s, with %s, failed", part, set);
 	bench_skip(part, set, "the reason is on standard error");
 	return 0;

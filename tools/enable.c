@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,33 +140,51 @@ static int enable_make_folders(const char *root, char *path)
 	return 0;
 }
 
-/* A reader finds the whole file, or the file as it was. */
-static int enable_write(const char *root, char *path, const char *text, const char *layer)
+static bool enable_write_text(FILE *file, const char *text, const char *layer)
 {
-	char partial[2 * PATH_MAX + 8];
-	FILE *file;
-	int failed, fd;
+	bool failed;
 
-	if (enable_make_folders(root, path))
-		return 1;
-	snprintf(partial, sizeof(partial), "%s.XXXXXX", path);
-	fd = mkostemp(partial, O_CLOEXEC);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!file)
-		return enable_fail(path);
 	for (const char *end = strstr(text, "%s"); end; end = strstr(text, "%s")) {
 		fprintf(file, "%.*s%s", (int)(end - text), text, layer);
 		text = end + 2;
 	}
 	fputs(text, file);
 	failed = ferror(file);
-	failed |= fclose(file);
-	if (failed || chmod(partial, 0644) || rename(partial, path)) {
-		enable_fail(path);
-		unlink(partial);
+	return !fclose(file) && !failed;
+}
+
+/* A reader finds the whole file, or the file as it was. */
+static int enable_write_file(char *path, const char *text, const char *layer)
+{
+	char partial[2 * PATH_MAX + 8];
+	FILE *file;
+	int fd;
+
+	snprintf(partial, sizeof(partial), "%s.XXXXXX", path);
+	fd = mkostemp(partial, O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file)
+		return enable_fail(path);
+	if (enable_write_text(file, text, layer) && !chmod(partial, 0644) && !rename(partial, path))
+		return 0;
+	enable_fail(path);
+	unlink(partial);
+	return 1;
+}
+
+/* A signal waits until the file is whole, so that no part of the file stays. */
+static int enable_write(const char *root, char *path, const char *text, const char *layer)
+{
+	sigset_t all, before;
+	int failed;
+
+	if (enable_make_folders(root, path))
 		return 1;
-	}
-	return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	failed = enable_write_file(path, text, layer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed;
 }
 
 /* Shells and systemd read the path within quotes. */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,22 @@ static bool kernel_cache_path(char path[PATH_MAX])
 	return false;
 }
 
+/* A signal waits until the folder is gone. */
+static int kernel_cache_make(char *folder)
+{
+	sigset_t all, before;
+	int error = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!mkdtemp(folder))
+		error = errno;
+	else
+		rmdir(folder);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
 /* Makes and removes a folder where PoCL would: in @path, or in the deepest folder that exists. */
 static int kernel_cache_try(const char *path)
 {
@@ -44,10 +61,7 @@ static int kernel_cache_try(const char *path)
 	       strcmp(parent, "."))
 		parent = dirname(copy);
 	snprintf(made, sizeof(made), "%s/climport.XXXXXX", parent);
-	if (!mkdtemp(made))
-		return errno;
-	rmdir(made);
-	return 0;
+	return kernel_cache_make(made);
 }
 
 /*

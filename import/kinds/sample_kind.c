@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-heap.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -45,19 +46,23 @@ static size_t sample_bytes(const struct import_sample_want *want)
 	return (want->offset + want->size + page - 1) / page * page;
 }
 
-/* For file systems without O_TMPFILE. */
+/* For file systems without O_TMPFILE.  A signal waits until the name is gone. */
 static int sample_named_file_in(const char *directory)
 {
+	sigset_t all, before;
 	char *name;
 	int fd;
 
 	if (asprintf(&name, "%s/climport-XXXXXX", directory) < 0)
 		return -ENOMEM;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		fd = -errno;
 	else
 		unlink(name);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	free(name);
 	return fd;
 }

@@ -22,16 +22,15 @@ private() {
 
 # Prints "ADDRESS SUITE" for each of the machine's sources with Debian's main.  The input is apt's
 # list of files to fetch, so both formats of sources are understood.
-archives() {
-	local empty failed=0
-
+archives() (
+	failed=0
 	empty=$(mktemp -d)
+	trap 'rm -rf "$empty"' EXIT
 	mkdir "$empty/partial"
 	apt-get update --print-uris -o Dir::State::Lists="$empty" -o Dir::Cache="$empty" |
 		sed -n "s|^'\(.*\)/dists/\([^ ]*\)/main/binary-amd64/.*|\1 \2|p" || failed=1
-	rm -r "$empty"
-	return $failed
-}
+	exit $failed
+)
 
 # Filters the output of archives(): prints the address of Debian's main archive.
 main_archive() {

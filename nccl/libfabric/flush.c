@@ -9,7 +9,10 @@
  *
  * A read that fails, or does not end in time, breaks the pair: an adapter takes no more reads on such an
  * endpoint.  The next flush makes a new pair.  A broken pair is shut, so that its reads end, and stays
- * until the device is closed, because other threads may be about to read.
+ * until the device is closed, because other threads may wait for their reads.
+ *
+ * libfabric does not say what becomes of a read that comes to an endpoint behind fi_shutdown(3).  So a read is queued for
+ * the pair under the lock by which pairs break, and a pair that breaks takes its reads out of the queue.
  */
 #include "nccl/libfabric/flush.h"
 #include "nccl/log.h"
@@ -119,7 +122,22 @@ static int flush_create(struct fabric_device *device, struct fabric_flush **resu
 	return 0;
 }
 
-static int flush_get(struct fabric_device *device, struct fabric_flush **flush)
+static void flush_queue_read(struct fabric_flush *flush, struct fabric_operation *read,
+			     const void *data, uint64_t key)
+{
+	read->rail = &flush->reader;
+	read->kind = FABRIC_READ;
+	read->from = (uintptr_t)data;
+	read->key = key;
+	read->vectors[0] = (struct iovec){ &flush->landing, 1 };
+	read->descriptors[0] = fi_mr_desc(flush->landing_mr);
+	read->count = 1;
+	fabric_queue(read);
+}
+
+/* A read by the device's pair.  With an error nothing is queued. */
+static int flush_read(struct fabric_device *device, struct fabric_operation *read, const void *data,
+		      uint64_t key)
 {
 	int err = 0;
 
@@ -127,7 +145,8 @@ static int flush_get(struct fabric_device *device, struct fabric_flush **flush)
 	if (!device->flush)
 		err = device->broken_count < FLUSH_PAIRS ? flush_create(device, &device->flush)
 							 : -EIO;
-	*flush = device->flush;
+	if (!err)
+		flush_queue_read(device->flush, read, data, key);
 	pthread_mutex_unlock(&device->flush_lock);
 	return err;
 }
@@ -141,6 +160,7 @@ static void flush_break(struct fabric_device *device)
 	flush->next = device->broken_flushes;
 	device->broken_flushes = flush;
 	device->broken_count++;
+	fabric_cancel(&flush->reader, -ECONNABORTED);
 	fi_shutdown(flush->reader.endpoint, 0);
 	net_warn("device %s does not read its own memory any more: %s", device->name,
 		 device->broken_count < FLUSH_PAIRS ? "the next flush connects the device again"
@@ -172,19 +192,6 @@ void fabric_flush_close(struct fabric_device *device)
 	pthread_mutex_unlock(&device->flush_lock);
 }
 
-static void flush_queue_read(struct fabric_flush *flush, struct fabric_operation *read,
-			     const void *data, uint64_t key)
-{
-	read->rail = &flush->reader;
-	read->kind = FABRIC_READ;
-	read->from = (uintptr_t)data;
-	read->key = key;
-	read->vectors[0] = (struct iovec){ &flush->landing, 1 };
-	read->descriptors[0] = fi_mr_desc(flush->landing_mr);
-	read->count = 1;
-	fabric_queue(read);
-}
-
 static struct fabric_request *flush_find_slot(struct fabric_connection *c)
 {
 	for (size_t i = 0; i < FABRIC_SLOTS; i++)
@@ -197,7 +204,6 @@ int fabric_flush(void *handle, void *data, size_t size, void *mapping, void **re
 {
 	struct fabric_connection *c = handle;
 	struct fabric_request *request = flush_find_slot(c);
-	struct fabric_flush *flush;
 	uint64_t key;
 	int err;
 
@@ -209,14 +215,13 @@ int fabric_flush(void *handle, void *data, size_t size, void *mapping, void **re
 		return 0;
 	if (!request)
 		return -EBUSY; /* more flushes than receives */
-	err = flush_get(c->device, &flush);
+	err = flush_read(c->device, &request->head, data, key);
 	if (err)
 		return err;
 	request->connection = c;
 	request->is_used = true;
 	request->is_known = true;
 	request->size = 0;
-	flush_queue_read(flush, &request->head, data, key);
 	*result = request;
 	return 0;
 }
@@ -234,27 +239,33 @@ static int flush_wait(struct fabric_operation *read)
 }
 
 /* The pair is broken, and outlives the read. */
-static void flush_give_up(struct fabric_flush *flush, struct flush_trial *trial)
+static void flush_give_up(struct fabric_device *device, struct flush_trial *trial)
 {
-	pthread_mutex_lock(&flush->device->flush_lock);
+	struct fabric_flush *flush = container_of(trial->read.rail, struct fabric_flush, reader);
+
+	pthread_mutex_lock(&device->flush_lock);
 	trial->next = flush->trials;
 	flush->trials = trial;
-	pthread_mutex_unlock(&flush->device->flush_lock);
+	pthread_mutex_unlock(&device->flush_lock);
 }
 
-static int flush_try(struct fabric_flush *flush, const void *data, uint64_t key)
+static int flush_try(struct fabric_device *device, const void *data, uint64_t key)
 {
 	struct flush_trial *trial = calloc(1, sizeof(*trial));
 	int err;
 
 	if (!trial)
 		return -ENOMEM;
-	flush_queue_read(flush, &trial->read, data, key);
+	err = flush_read(device, &trial->read, data, key);
+	if (err) {
+		free(trial);
+		return err;
+	}
 	err = flush_wait(&trial->read);
 	if (err)
-		fabric_flush_break(flush->device, &flush->reader);
+		fabric_flush_break(device, trial->read.rail);
 	if (err == -ETIMEDOUT)
-		flush_give_up(flush, trial);
+		flush_give_up(device, trial);
 	else
 		free(trial);
 	return err;
@@ -262,13 +273,9 @@ static int flush_try(struct fabric_flush *flush, const void *data, uint64_t key)
 
 int fabric_try_flush(int number, void *data, void *mapping)
 {
-	struct fabric_device *device = fabric_device_at(number);
-	struct fabric_flush *flush;
 	uint64_t key;
-	int err;
 
 	if (!fabric_mapping_key(mapping, &key))
 		return -EOPNOTSUPP;
-	err = flush_get(device, &flush);
-	return err ? err : flush_try(flush, data, key);
+	return flush_try(fabric_device_at(number), data, key);
 }

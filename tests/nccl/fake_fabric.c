@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <time.h>
 
 #define FAKE_MANY 64
@@ -22,7 +23,7 @@ struct fake_info {
 /* Never freed: a call for a closed endpoint is counted. */
 struct fake_endpoint {
 	struct fid_ep ep; /* first */
-	bool is_open;
+	bool is_open, is_shut;
 };
 
 struct fake_read {
@@ -39,11 +40,13 @@ struct fake_event {
 };
 
 static struct fake_endpoint fake_endpoints[FAKE_MANY];
+static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER; /* reads, and the ends of endpoints */
 static struct fake_read fake_read_list[FAKE_MANY];
 static struct fake_event fake_events[FAKE_MANY];
 static struct fake_endpoint *fake_connecting;
 static enum fake_reads fake_reads;
-static int fake_endpoint_count, fake_pair_count, fake_closed_count, fake_event_count;
+static int fake_endpoint_count, fake_pair_count, fake_closed_count, fake_shut_count,
+	fake_event_count;
 
 int fake_clock_gettime(clockid_t clock, struct timespec *now) __asm__("clock_gettime");
 
@@ -139,27 +142,36 @@ static struct fake_read *fake_find_read(bool error)
 static ssize_t fake_cq_read(struct fid_cq *cq, void *to, size_t count)
 {
 	struct fi_cq_msg_entry *entry = to;
-	struct fake_read *read = fake_find_read(false);
+	struct fake_read *read;
+	ssize_t ret = 1;
 
 	(void)cq, (void)count;
-	if (!read)
-		return fake_find_read(true) ? -FI_EAVAIL : -FI_EAGAIN;
-	*entry = (struct fi_cq_msg_entry){ .op_context = read->context, .len = 1 };
-	read->endpoint = NULL;
-	return 1;
+	pthread_mutex_lock(&fake_lock);
+	read = fake_find_read(false);
+	if (read) {
+		*entry = (struct fi_cq_msg_entry){ .op_context = read->context, .len = 1 };
+		read->endpoint = NULL;
+	} else {
+		ret = fake_find_read(true) ? -FI_EAVAIL : -FI_EAGAIN;
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return ret;
 }
 
 static ssize_t fake_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
 {
-	struct fake_read *read = fake_find_read(true);
+	struct fake_read *read;
 
 	(void)cq, (void)flags;
-	if (!read)
-		return -FI_EAGAIN;
-	entry->op_context = read->context;
-	entry->err = read->error;
-	read->endpoint = NULL;
-	return 1;
+	pthread_mutex_lock(&fake_lock);
+	read = fake_find_read(true);
+	if (read) {
+		entry->op_context = read->context;
+		entry->err = read->error;
+		read->endpoint = NULL;
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return read ? 1 : -FI_EAGAIN;
 }
 
 static struct fi_ops_cq fake_cq_ops = { .read = fake_cq_read, .readerr = fake_cq_readerr };
@@ -183,26 +195,24 @@ static void fake_end_reads_of(const struct fake_endpoint *endpoint)
 		}
 }
 
-static ssize_t fake_readv(struct fid_ep *ep, const struct iovec *vectors, void **descriptors,
-			  size_t count, fi_addr_t address, uint64_t from, uint64_t key,
-			  void *context)
+static ssize_t fake_post_read(struct fake_endpoint *endpoint, void *context)
 {
-	struct fake_endpoint *endpoint = (struct fake_endpoint *)ep;
-
-	(void)vectors, (void)descriptors, (void)count, (void)address, (void)from, (void)key;
 	if (!endpoint->is_open) {
 		fake_closed_count++;
 		return -ECONNRESET;
 	}
 	if (fake_reads == FAKE_READS_FULL)
 		return -FI_EAGAIN;
+	if (endpoint->is_shut)
+		fake_shut_count++;
 	for (int i = 0; i < FAKE_MANY; i++) {
 		if (fake_read_list[i].endpoint)
 			continue;
 		fake_read_list[i] = (struct fake_read){
 			.endpoint = endpoint,
 			.context = context,
-			.has_ended = fake_reads == FAKE_READS_END || fake_reads == FAKE_READS_FAIL,
+			.has_ended = !endpoint->is_shut && (fake_reads == FAKE_READS_END ||
+							    fake_reads == FAKE_READS_FAIL),
 			.error = fake_reads == FAKE_READS_FAIL ? EACCES : 0,
 		};
 		return 0;
@@ -210,13 +220,28 @@ static ssize_t fake_readv(struct fid_ep *ep, const struct iovec *vectors, void *
 	return -FI_EAGAIN;
 }
 
+static ssize_t fake_readv(struct fid_ep *ep, const struct iovec *vectors, void **descriptors,
+			  size_t count, fi_addr_t address, uint64_t from, uint64_t key,
+			  void *context)
+{
+	ssize_t ret;
+
+	(void)vectors, (void)descriptors, (void)count, (void)address, (void)from, (void)key;
+	pthread_mutex_lock(&fake_lock);
+	ret = fake_post_read((struct fake_endpoint *)ep, context);
+	pthread_mutex_unlock(&fake_lock);
+	return ret;
+}
+
 static int fake_endpoint_close(struct fid *fid)
 {
 	struct fake_endpoint *endpoint = (struct fake_endpoint *)fid;
 
+	pthread_mutex_lock(&fake_lock);
 	EXPECT(endpoint->is_open);
 	endpoint->is_open = false;
 	fake_end_reads_of(endpoint);
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -251,9 +276,14 @@ static int fake_accept(struct fid_ep *ep, const void *data, size_t size)
 
 static int fake_shutdown(struct fid_ep *ep, uint64_t flags)
 {
+	struct fake_endpoint *endpoint = (struct fake_endpoint *)ep;
+
 	(void)flags;
-	EXPECT(((struct fake_endpoint *)ep)->is_open);
-	fake_end_reads_of((struct fake_endpoint *)ep);
+	pthread_mutex_lock(&fake_lock);
+	EXPECT(endpoint->is_open);
+	endpoint->is_shut = true;
+	fake_end_reads_of(endpoint);
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -396,7 +426,8 @@ void fake_fabric_install(enum fake_reads reads)
 	memset(fake_endpoints, 0, sizeof(fake_endpoints));
 	memset(fake_read_list, 0, sizeof(fake_read_list));
 	memset(fake_events, 0, sizeof(fake_events));
-	fake_endpoint_count = fake_pair_count = fake_closed_count = fake_event_count = 0;
+	fake_endpoint_count = fake_pair_count = fake_closed_count = fake_shut_count = 0;
+	fake_event_count = 0;
 	fake_reads = reads;
 }
 
@@ -428,4 +459,9 @@ int fake_fabric_open(void)
 int fake_fabric_reads_closed(void)
 {
 	return fake_closed_count;
+}
+
+int fake_fabric_reads_shut(void)
+{
+	return fake_shut_count;
 }

@@ -26,5 +26,6 @@ void fake_fabric_end_reads(void);
 int fake_fabric_pairs(void);	    /* made so far */
 int fake_fabric_open(void);	    /* endpoints that are open */
 int fake_fabric_reads_closed(void); /* reads that were posted to closed endpoints */
+int fake_fabric_reads_shut(void); /* ... to endpoints that are shut, which end with the endpoint */
 
 #endif /* TESTS_NCCL_FAKE_FABRIC_H */

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 
-#define PAIRS 8	   /* of a device: FLUSH_PAIRS of flush.c */
+#define PAIRS 8 /* of a device: FLUSH_PAIRS of flush.c */
+#define ROUNDS \
+	200 /* of two threads; before breaks had a lock, one of 3 saw a read on a shut endpoint */
 #define TESTS 1000 /* of a request: more than the clock's seconds for any read */
 
 static char flush_memory[64];
@@ -34,6 +36,7 @@ static void flush_close(void)
 	EXPECT_EQ(fake_fabric_open(), 0);
 	EXPECT_EQ(fabric_device_count(), 0);
 	EXPECT_EQ(fake_fabric_reads_closed(), 0);
+	EXPECT_EQ(fake_fabric_reads_shut(), 0);
 }
 
 static int flush_try_it(void)
@@ -114,6 +117,36 @@ TEST(connection_in_queue,
 	flush_close();
 }
 
+TEST(queue_of_broken_pair,
+     "A flush that waits for room in a pair that breaks ends with the pair, and is not posted.")
+{
+	struct fabric_connection *c;
+	void *request;
+
+	flush_open(FAKE_READS_FULL);
+	c = flush_connect_receiver();
+	EXPECT_EQ(fabric_flush(c, flush_memory, 1, flush_mapping, &request), 0);
+	EXPECT_EQ(flush_try_it(), -ETIMEDOUT);
+	fake_fabric_set_reads(FAKE_READS_END);
+	EXPECT_EQ(flush_finish(request), -ECONNABORTED);
+	fabric_close_connection(c);
+	flush_close();
+}
+
+TEST(queue_of_closed_connection,
+     "If a connection is closed while its flush waits for room, the connection's memory is free.")
+{
+	struct fabric_connection *c;
+	void *request;
+
+	flush_open(FAKE_READS_FULL);
+	c = flush_connect_receiver();
+	EXPECT_EQ(fabric_flush(c, flush_memory, 1, flush_mapping, &request), 0);
+	fabric_close_connection(c);
+	EXPECT_EQ(flush_device->users, 2); /* the mapping and the broken pair */
+	flush_close();
+}
+
 TEST(trial_late, "The read of a trial may end when the device's pair of endpoints is closed.")
 {
 	flush_open(FAKE_READS_LOST);
@@ -189,4 +222,24 @@ TEST(pairs_limited, "A device whose pairs of endpoints break again and again mak
 	EXPECT_EQ(flush_try_it(), -EIO);
 	EXPECT_EQ(fake_fabric_pairs(), PAIRS);
 	flush_close();
+}
+
+static void *flush_try_pairs(void *unused)
+{
+	for (int i = 0; i < PAIRS; i++)
+		EXPECT(flush_try_it());
+	return unused;
+}
+
+TEST(threads, "While a thread breaks a pair, another thread posts no read to the pair.")
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t thread;
+
+		flush_open(FAKE_READS_FAIL);
+		EXPECT_EQ(pthread_create(&thread, NULL, flush_try_pairs, NULL), 0);
+		flush_try_pairs(NULL);
+		pthread_join(thread, NULL);
+		flush_close();
+	}
 }

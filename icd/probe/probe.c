@@ -13,15 +13,18 @@
 #include <unistd.h>
 
 #include "icd/place.h"
+#include "icd/preload.h"
 #include "icd/probe/between.h"
 #include "icd/probe/interface.h"
 #include "icd/selftest/job.h"
+#include "icd/text.h"
 #include "util/log.h"
 
 struct probe {
 	struct job job;
 	char key[PROBE_KEY_SIZE], request[PROBE_REQUEST_SIZE], program[2 * PATH_MAX],
 		layers[2 * PATH_MAX + 16];
+	char *preload; /* NULL: no library is preloaded */
 	struct between between;
 };
 
@@ -67,7 +70,22 @@ static bool probe_drops_variable(const char *variable)
 	       !strncmp(variable, "CLIMPORT_PROBE=", 15) || !strncmp(variable, "LD_PRELOAD=", 11);
 }
 
-/* The caller's environment, without the layers above, and with the order to test in the process. */
+/* False: no memory. */
+static bool probe_create_preload(struct probe *p)
+{
+	char *libraries = preload_for_probe();
+	const bool is_empty = libraries && !*libraries;
+
+	if (libraries && !is_empty)
+		p->preload = text_create("LD_PRELOAD=%s", libraries);
+	free(libraries);
+	return is_empty || p->preload;
+}
+
+/*
+ * The caller's environment, without the layers above and without libraries that watch the caller
+ * (preload.h), and with the order to test in the process.
+ */
 static bool probe_create_environment(struct probe *p)
 {
 	static char here[] = "CLIMPORT_PROBE=here";
@@ -75,7 +93,9 @@ static bool probe_create_environment(struct probe *p)
 
 	while (environ && environ[count])
 		count++;
-	p->between.env = calloc(count + 3, sizeof(*p->between.env));
+	if (!probe_create_preload(p))
+		return false;
+	p->between.env = calloc(count + 4, sizeof(*p->between.env));
 	if (!p->between.env)
 		return false;
 	for (size_t i = 0; i < count; i++)
@@ -84,6 +104,8 @@ static bool probe_create_environment(struct probe *p)
 	snprintf(p->layers, sizeof(p->layers), "OPENCL_LAYERS=%s%s", place_layers_below(),
 		 place_of_layer());
 	p->between.env[used++] = p->layers;
+	if (p->preload)
+		p->between.env[used++] = p->preload;
 	p->between.env[used] = here;
 	return true;
 }
@@ -129,6 +151,7 @@ static void probe_job(struct job *job)
 	posix_spawnattr_destroy(&p->between.attr);
 	posix_spawn_file_actions_destroy(&p->between.actions);
 	free(p->between.env);
+	free(p->preload);
 }
 
 /*

@@ -16,6 +16,7 @@
 #include "icd/layer.h"
 #include "icd/objects/device.h"
 #include "icd/place.h"
+#include "icd/preload.h"
 #include "icd/text.h"
 #include "util/restricted.h"
 
@@ -171,7 +172,7 @@ static char *identity_library(cl_platform_id platform)
 /* Set, Intel's driver reads dozens of variables whose names have nothing in common. */
 #define NEO_READS_ALL "NEOReadDebugKeys"
 
-/* Variables without influence, and variables without inheritance by a probe process. */
+/* Variables without influence, variables without inheritance by a probe process, and LD_PRELOAD. */
 static bool is_ignored(const char *variable)
 {
 	static const char *const ignored[] = {
@@ -216,10 +217,23 @@ static unsigned long long identity_summand(const char *text)
 	return h ^ h >> 31;
 }
 
-/* The order of the variables does not matter.  Layers below are a choice like a variable. */
+/* 0: no library that a probe process has is preloaded. */
+static unsigned long long preload_hash(void)
+{
+	char *libraries = preload_for_probe();
+	const unsigned long long hash = libraries && *libraries ? identity_summand(libraries) : 0;
+
+	free(libraries);
+	return hash;
+}
+
+/*
+ * The order of the variables does not matter.  Layers below and preloaded libraries are a choice like
+ * a variable.
+ */
 static unsigned long long environment_hash(void)
 {
-	unsigned long long sum = identity_summand(place_layers_below());
+	unsigned long long sum = identity_summand(place_layers_below()) + preload_hash();
 	bool all = secure_getenv(NEO_READS_ALL);
 
 	for (char **variable = environ; variable && *variable; variable++)

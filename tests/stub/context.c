@@ -2,6 +2,7 @@
 /* Contexts. */
 #include "internal.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all contexts' callbacks */
@@ -39,6 +40,17 @@ static cl_int context_fill(struct context *context, const cl_context_properties 
 	return properties_keep(context, properties);
 }
 
+/* STUB_PRELOADED */
+static void context_call_preloaded(const struct context *context)
+{
+	stub_preloaded_fn *preloaded = (stub_preloaded_fn *)dlsym(RTLD_DEFAULT, "stub_preloaded");
+
+	if (!preloaded)
+		abort();
+	for (cl_uint i = 0; i < context->num_devices; i++)
+		preloaded(context->device[i]->index);
+}
+
 cl_context CL_API_CALL stub_clCreateContext(const cl_context_properties *properties, cl_uint num,
 					    const cl_device_id *devices,
 					    void(CL_CALLBACK *notify)(const char *, const void *,
@@ -57,6 +69,8 @@ cl_context CL_API_CALL stub_clCreateContext(const cl_context_properties *propert
 		object_destroy(context);
 		return creation_failed(errcode_ret, err);
 	}
+	if (stub_get(STUB_PRELOADED))
+		context_call_preloaded(context);
 	for (cl_uint i = 0; i < num; i++)
 		stub_clRetainDevice(devices[i]);
 	if (errcode_ret)

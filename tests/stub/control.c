@@ -101,6 +101,7 @@ static const struct {
 	[STUB_IMAGES_END] = { "STUB_IMAGES_END", 0 },
 	[STUB_IMAGES_END_OF] = { "STUB_IMAGES_END_OF", 7 },
 	[STUB_IMAGES_HANG] = { "STUB_IMAGES_HANG", 0 },
+	[STUB_PRELOADED] = { "STUB_PRELOADED", 0 },
 };
 
 #define F(name) #name,

@@ -128,8 +128,15 @@ enum stub_option {
 	STUB_IMAGES_END,   /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
 	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
 	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
+	STUB_PRELOADED,	   /* clCreateContext calls stub_preloaded(), and aborts without the function */
 	STUB_NUM_OPTIONS
 };
+
+/*
+ * STUB_PRELOADED: the function is in a library that is preloaded.  @index: of a device of the new
+ * context.
+ */
+typedef void stub_preloaded_fn(unsigned int index);
 
 /* The answers of a driver for the parents of devices. */
 enum stub_parents {

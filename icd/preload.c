@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/preload.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PRELOAD_SEPARATORS " :" /* ld.so(8): "separated by spaces or colons" */
+
+/* The beginnings of file names. */
+static const char *const preload_runtimes[] = {
+	"libasan.", "libtsan.",	  "libubsan.",	  "liblsan.",
+	"libmsan.", "libhwasan.", "libclang_rt.", "vgpreload_",
+};
+
+/* @path has @length characters. */
+static bool preload_is_runtime(const char *path, size_t length)
+{
+	const char *slash = memrchr(path, '/', length), *name = slash ? slash + 1 : path;
+	const size_t rest = length - (size_t)(name - path);
+
+	for (size_t i = 0; i < sizeof(preload_runtimes) / sizeof(preload_runtimes[0]); i++)
+		if (rest >= strlen(preload_runtimes[i]) &&
+		    !memcmp(name, preload_runtimes[i], strlen(preload_runtimes[i])))
+			return true;
+	return false;
+}
+
+char *preload_for_probe(void)
+{
+	const char *at = secure_getenv("LD_PRELOAD");
+	char *kept = calloc(1, at ? strlen(at) + 1 : 1), *end = kept;
+
+	while (kept && at && *(at += strspn(at, PRELOAD_SEPARATORS))) {
+		const size_t length = strcspn(at, PRELOAD_SEPARATORS);
+
+		if (!preload_is_runtime(at, length)) {
+			if (end != kept)
+				*end++ = ':';
+			end = mempcpy(end, at, length);
+		}
+		at += length;
+	}
+	return kept;
+}

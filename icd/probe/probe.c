@@ -175,7 +175,7 @@ static enum probe_end probe_judge(const struct probe *p, char *why)
 			 WEXITSTATUS(status));
 	if (signal == SIGKILL || signal == SIGTERM || signal == SIGSYS ||
 	    (!signal && WEXITSTATUS(status) > 125))
-		return PROBE_NOT_MADE;
+		return PROBE_LOST;
 	return !signal && WEXITSTATUS(status) == PROBE_STATUS_NO_PLATFORM ? PROBE_NO_PLATFORM
 									  : PROBE_FAILED;
 }
@@ -202,7 +202,7 @@ enum probe_end probe_run(const char *key, const char *request, unsigned int pati
 		memcpy(line, p->between.line, PROBE_LINE_SIZE);
 		end = PROBE_ANSWERED;
 	} else if (job == JOB_ABANDONED) {
-		end = atomic_load(&p->between.started) ? PROBE_FAILED : PROBE_NOT_MADE;
+		end = atomic_load(&p->between.started) ? PROBE_FAILED : PROBE_LOST;
 		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not %s in %u seconds",
 			 end == PROBE_FAILED ? "answer" : "start", patience_ms / 1000);
 	} else {

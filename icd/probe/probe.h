@@ -20,6 +20,7 @@ enum probe_end {
 	PROBE_ANSWERED,
 	PROBE_FAILED,	   /* the driver hangs or crashes the probe */
 	PROBE_NO_PLATFORM, /* in the probe process no such platform runs the proof */
+	PROBE_LOST,	   /* killed, or not started in time: says nothing of the driver */
 	PROBE_NOT_MADE,	   /* for want of a process, of memory, or of climport-probe */
 };
 

@@ -31,7 +31,7 @@ struct proof {
  * @words: for the proof; fewer than PROBE_REQUEST_SIZE bytes with the proof's name
  * @line: set to the answer, or to the reason for a missing answer
  *
- * PROBE_NOT_MADE and PROBE_NO_PLATFORM say nothing about the driver: the caller may run the test
+ * PROBE_NOT_MADE, PROBE_LOST and PROBE_NO_PLATFORM say nothing about the driver: the caller may run the test
  * itself.
  */
 enum probe_end proof_ask(cl_platform_id platform, const struct proof *proof, const char *words,

@@ -123,7 +123,9 @@ static enum verdict verdict_judge(enum probe_end end, const char *line, char why
 		line = "climport-probe answers nonsense";
 	snprintf(why, VERDICT_WHY_SIZE, "%s%.*s%s", has_died ? "the driver dies (" : "",
 		 VERDICT_WHY_SIZE - 32, line, has_died ? ")" : "");
-	return has_died ? VERDICT_FAILED : VERDICT_UNKNOWN;
+	if (has_died)
+		return VERDICT_FAILED;
+	return end == PROBE_NOT_MADE ? VERDICT_UNKNOWN : VERDICT_UNANSWERED;
 }
 
 static enum verdict verdict_ask(cl_device_id device, const struct proof *proof, const char *words,
@@ -152,7 +154,7 @@ enum verdict verdict_get(cl_device_id device, const struct proof *proof, const c
 
 	if (verdict == VERDICT_UNKNOWN) {
 		verdict = verdict_ask(device, proof, words, why);
-		if (key && verdict != VERDICT_UNKNOWN)
+		if (key && (verdict == VERDICT_PASSED || verdict == VERDICT_FAILED))
 			verdict_keep(key, verdict, why);
 	}
 	free(key);

@@ -19,6 +19,7 @@ enum verdict {
 	VERDICT_PASSED,
 	VERDICT_FAILED, /* the driver dies, hangs, or does something wrong */
 	VERDICT_UNKNOWN, /* nothing can be proved at the moment: for want of memory, or of a process */
+	VERDICT_UNANSWERED, /* a probe process was asked, and what became of it says nothing */
 };
 
 /**

@@ -4,6 +4,7 @@
  * under the loader, over the stub and the fake of CUDA, and so is climport-probe.  A script in the place
  * of climport-probe notes each run.
  */
+#include "clock_ahead.h"
 #include "probe.h"
 
 #include "fake_cuda.h"
@@ -414,6 +415,50 @@ TEST_EACH(bad_probe, struct bad_probe, bad_probes,
 	}
 }
 
+/* The last import comes a quarter of an hour later. */
+static int program_lives_later(void)
+{
+	int ret = large_open(1, "0");
+	void *address = ret ? NULL : large_alloc(0, LARGE);
+
+	if (!address)
+		return ret ? ret : __LINE__;
+	for (int i = 0; i < IMPORTS - 1; i++)
+		large_import(i, 0, address, LARGE);
+	clock_ahead = 900;
+	large_import(IMPORTS - 1, 0, address, LARGE);
+	return 0;
+}
+
+static const struct lost_probe {
+	const char *name, *script, *why;
+} lost_probes[] = {
+	{ "killed", "kill -KILL $$", "ended by signal 9" },
+	{ "no_platform", "exit 99", "ended with status 99" },
+	{ "lies", "echo lies >&3", "answers nonsense" },
+};
+
+TEST_EACH(
+	lost_probe, struct lost_probe, lost_probes,
+	"After a probe that says nothing of the driver, imports are errors with the reason for ten "
+	"minutes, without another probe; a later import asks again.")
+{
+	char script[256];
+
+	snprintf(script, sizeof(script),
+		 PROBE_SCRIPT "test $(wc -l < $XDG_CACHE_HOME/ran) = 1 && %s; "
+			      "exec " PROBE_PATH " \"$@\"",
+		 row->script);
+	large_begin(script);
+	EXPECT_EQ(probe_run_program(program_lives_later), 0);
+	for (int i = 0; i < IMPORTS - 1; i++) {
+		EXPECT(large_is_error(i, CL_OUT_OF_RESOURCES, UNPROVED));
+		EXPECT(large_is_error(i, CL_OUT_OF_RESOURCES, row->why));
+	}
+	EXPECT_EQ(seen->err[IMPORTS - 1], CL_SUCCESS);
+	EXPECT_EQ(probe_count_runs(), 2);
+}
+
 static void *large_import_in_thread(void *number)
 {
 	static void *addresses[IMPORTS];
@@ -442,6 +487,15 @@ TEST(threads, "Threads with first imports wait for one proof.")
 	EXPECT_EQ(probe_run_program(program_threads), 0);
 	for (int i = 0; i < IMPORTS; i++)
 		EXPECT(large_is_error(i, CL_INVALID_OPERATION, DIES));
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+TEST(threads_lost, "Threads with first imports wait for one probe that says nothing of the driver.")
+{
+	large_begin(PROBE_SCRIPT "kill -KILL $$");
+	EXPECT_EQ(probe_run_program(program_threads), 0);
+	for (int i = 0; i < IMPORTS; i++)
+		EXPECT(large_is_error(i, CL_OUT_OF_RESOURCES, "ended by signal 9"));
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 

@@ -6,6 +6,7 @@
 #include "fake_dmabuf.h"
 #include "probe.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -23,7 +24,7 @@
 /* The ends of the programs. */
 enum { MADE, REFUSED, NO_SENTENCE, NO_IMPORT, OTHER_ERROR };
 
-static char notice[512];
+static _Thread_local char notice[512];
 
 static void CL_CALLBACK image_note(const char *message, const void *data, size_t size, void *user)
 {
@@ -312,6 +313,61 @@ TEST_EACH(asked_once, struct unable, unables,
 {
 	image_open(row->script);
 	EXPECT_EQ(probe_run_program(image_1d_ten_times), MADE);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+#define IMAGE_THREADS 8
+
+static struct {
+	cl_context context;
+	cl_mem mem;
+	pthread_barrier_t begin;
+} image_shared;
+
+static void *image_try_in_thread(void *found)
+{
+	pthread_barrier_wait(&image_shared.begin);
+	*(int *)found =
+		image_try(image_shared.context, image_shared.mem, CL_MEM_OBJECT_IMAGE1D_BUFFER);
+	return NULL;
+}
+
+/* The common end of threads that make their first image at once. */
+static int image_1d_in_threads(void)
+{
+	pthread_t threads[IMAGE_THREADS];
+	int found[IMAGE_THREADS];
+
+	image_shared.context = image_context();
+	image_shared.mem = image_shared.context ? image_import(image_shared.context) : NULL;
+	pthread_barrier_init(&image_shared.begin, NULL, IMAGE_THREADS);
+	for (int i = 0; i < IMAGE_THREADS; i++)
+		if (pthread_create(&threads[i], NULL, image_try_in_thread, &found[i]))
+			return OTHER_ERROR;
+	for (int i = 0; i < IMAGE_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 1; i < IMAGE_THREADS; i++)
+		if (found[i] != found[0])
+			return OTHER_ERROR;
+	return found[0];
+}
+
+TEST(threads, "Threads that make the first image of a class at once wait for one probe.")
+{
+	image_open(REAL_PROBE);
+	EXPECT_EQ(probe_run_program(image_1d_in_threads), MADE);
+	EXPECT_EQ(probe_count_runs(), 1);
+	image_open("kill -ABRT $$");
+	EXPECT_EQ(probe_run_program(image_1d_in_threads), REFUSED);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+TEST_EACH(threads_unanswered, struct unable, unables,
+	  "Threads that make the first image of a class at once wait for one probe, also if the "
+	  "probe says nothing about the driver.")
+{
+	image_open(row->script);
+	EXPECT_EQ(probe_run_program(image_1d_in_threads), MADE);
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The self-test: an import must be memory provably shared by devices and the host. */
+#include "clock_ahead.h"
 #include "fixture.h"
 
 #include <pthread.h>
@@ -7,7 +8,6 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -375,19 +375,6 @@ TEST(never_tested,
 	fixture_close();
 }
 
-/* The clock of the layer's patience with devices; the other clocks are the system's. */
-static time_t selftest_later;
-
-__attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int
-clock_gettime(clockid_t clock, struct timespec *now)
-{
-	const int ret = (int)syscall(SYS_clock_gettime, clock, now);
-
-	if (clock == CLOCK_MONOTONIC_COARSE)
-		now->tv_sec += selftest_later;
-	return ret;
-}
-
 TEST(tested_later, "If a self-test could not run a few times, an import some minutes later tests "
 		   "the device again.")
 {
@@ -403,7 +390,7 @@ TEST(tested_later, "If a self-test could not run a few times, an import some min
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
 		  CL_INVALID_PROPERTY);
 	EXPECT(strstr(fix.notice, "error -6"));
-	selftest_later += 3600;
+	clock_ahead += 3600;
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 }

@@ -7,9 +7,11 @@
 
 #include "icd/image_format.h"
 #include "icd/methods/host_ptr/image_proof.h"
+#include "icd/probe/question.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/result.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 /* The result for an image.  A record never changes and stays in the list. */
 struct image_record {
@@ -180,13 +182,9 @@ static cl_int image_class_refuse(const struct selftest_image *image, enum class_
 	return verdict == CLASS_UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 
-typedef enum class_verdict (*image_test_fn)(const struct zero_copy *proofs,
-					    const struct selftest_image *image);
-
-/* What is known, or the result of @test. */
-static enum class_verdict image_class_find_out(struct zero_copy *proofs,
-					       const struct selftest_image *image,
-					       image_test_fn test)
+/* CLASS_UNKNOWN: nothing is known yet. */
+static enum class_verdict image_class_known(struct zero_copy *proofs,
+					    const struct selftest_image *image)
 {
 	const struct image_record *proof = publish_find(&proofs->images, image_record_tells, image);
 	enum class_verdict verdict;
@@ -194,8 +192,6 @@ static enum class_verdict image_class_find_out(struct zero_copy *proofs,
 	if (proof)
 		return proof->verdict;
 	verdict = image_class_recall(proofs, image);
-	if (verdict == CLASS_UNKNOWN)
-		verdict = test(proofs, image);
 	if (verdict != CLASS_UNKNOWN)
 		image_class_learn(&proofs->images, image_record_tells, image, verdict);
 	return verdict;
@@ -203,8 +199,13 @@ static enum class_verdict image_class_find_out(struct zero_copy *proofs,
 
 static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_image *image)
 {
-	const enum class_verdict verdict = image_class_find_out(proofs, image, image_class_test);
+	enum class_verdict verdict = image_class_known(proofs, image);
 
+	if (verdict == CLASS_UNKNOWN) {
+		verdict = image_class_test(proofs, image);
+		if (verdict != CLASS_UNKNOWN)
+			image_class_learn(&proofs->images, image_record_tells, image, verdict);
+	}
 	return verdict == CLASS_ZERO_COPY ? CL_SUCCESS : image_class_refuse(image, verdict);
 }
 
@@ -217,15 +218,59 @@ static bool image_class_is_unproved(const struct zero_copy *proofs,
 }
 
 /* An image without a proof of its own would start a probe process each time. */
+static void image_class_learn_answer(struct zero_copy *proofs, const struct selftest_image *image,
+				     enum class_verdict verdict)
+{
+	if (verdict == CLASS_UNKNOWN)
+		image_class_learn(&proofs->unproved, image_record_is_same, image, verdict);
+	else
+		image_class_learn(&proofs->images, image_record_tells, image, verdict);
+}
+
+/* In a probe process, unless another thread has had the image tested meanwhile. */
+static enum class_verdict image_class_find_answer(struct zero_copy *proofs,
+						  const struct selftest_image *image)
+{
+	enum class_verdict verdict = CLASS_UNKNOWN;
+
+	if (image_class_is_unproved(proofs, image))
+		return verdict;
+	verdict = image_class_known(proofs, image);
+	if (verdict != CLASS_UNKNOWN)
+		return verdict;
+	verdict = image_class_ask(proofs, image);
+	image_class_learn_answer(proofs, image, verdict);
+	return verdict;
+}
+
+/* The answer of a probe process, for which the threads wait that make such an image. */
+static enum class_verdict image_class_share_answer(struct zero_copy *proofs,
+						   const struct selftest_image *image)
+{
+	enum class_verdict verdict = CLASS_UNKNOWN;
+	char key[IMAGE_PROOF_KEY_SIZE];
+	THREAD_NO_CANCEL();
+
+	if (!image_proof_key(proofs, image, key))
+		return image_class_find_answer(proofs, image);
+	if (question_begin(key, &verdict, sizeof(verdict))) {
+		verdict = image_class_find_answer(proofs, image);
+		question_end(key, &verdict, sizeof(verdict));
+	} else {
+		image_class_learn_answer(proofs, image, verdict);
+	}
+	return verdict;
+}
+
 static cl_int image_class_check_fatal(struct zero_copy *proofs, const struct selftest_image *image)
 {
 	enum class_verdict verdict;
 
 	if (image_class_is_unproved(proofs, image))
 		return CL_SUCCESS;
-	verdict = image_class_find_out(proofs, image, image_class_ask);
+	verdict = image_class_known(proofs, image);
 	if (verdict == CLASS_UNKNOWN)
-		image_class_learn(&proofs->unproved, image_record_is_same, image, verdict);
+		verdict = image_class_share_answer(proofs, image);
 	return verdict == CLASS_FATAL ? image_class_refuse(image, verdict) : CL_SUCCESS;
 }
 

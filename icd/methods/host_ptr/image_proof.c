@@ -135,10 +135,25 @@ static bool image_proof_run_host_ptr(cl_platform_id platform, const char *words,
 
 const struct proof image_proof = { "image", IMAGE_PROOF_PATIENCE_MS, image_proof_run_host_ptr };
 
+/* The method, if the method is another than host_ptr, has images and a proof of its own. */
+static const struct proof *image_proof_of(const struct selftest_image *image)
+{
+	return image->ops ? image->ops->proof : &image_proof;
+}
+
+bool image_proof_key(const struct zero_copy *proofs, const struct selftest_image *image,
+		     char key[IMAGE_PROOF_KEY_SIZE])
+{
+	const size_t used = (size_t)snprintf(key, IMAGE_PROOF_KEY_SIZE, "%s %p ",
+					     image_proof_of(image)->name, (void *)proofs->platform);
+
+	return proofs->num_devices <= IMAGE_MAX_DEVICES && used < IMAGE_PROOF_KEY_SIZE &&
+	       image_proof_write(proofs, image, key + used, IMAGE_PROOF_KEY_SIZE - used);
+}
+
 bool image_proof_ask(const struct zero_copy *proofs, const struct selftest_image *image,
 		     enum tested *found)
 {
-	const struct proof *proof = image->ops ? image->ops->proof : &image_proof;
 	char words[PROBE_REQUEST_SIZE], line[PROBE_LINE_SIZE];
 	enum probe_end end;
 	int answer;
@@ -147,7 +162,7 @@ bool image_proof_ask(const struct zero_copy *proofs, const struct selftest_image
 	if (proofs->num_devices > IMAGE_MAX_DEVICES ||
 	    !image_proof_write(proofs, image, words, sizeof(words)))
 		return true;
-	end = proof_ask(proofs->platform, proof, words, line);
+	end = proof_ask(proofs->platform, image_proof_of(image), words, line);
 	if (end == PROBE_ANSWERED && sscanf(line, "tested %d", &answer) == 1)
 		*found = (enum tested)answer;
 	else

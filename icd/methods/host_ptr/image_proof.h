@@ -24,6 +24,12 @@ extern const struct proof image_proof;
 bool image_proof_ask(const struct zero_copy *proofs, const struct selftest_image *image,
 		     enum tested *found);
 
+#define IMAGE_PROOF_KEY_SIZE (PROBE_REQUEST_SIZE + 64) /* bytes */
+
+/* The text by which threads know that they ask for the same proof.  False: no room. */
+bool image_proof_key(const struct zero_copy *proofs, const struct selftest_image *image,
+		     char key[IMAGE_PROOF_KEY_SIZE]);
+
 /* For struct proof's run, of images of @ops. */
 bool image_proof_run(const struct selftest_image_ops *ops, cl_platform_id platform,
 		     const char *words, char *answer, size_t size);

@@ -2,116 +2,77 @@
 /* The verdicts for the process: a record for each device. */
 #include "icd/methods/opaque_fd/large.h"
 
-#include <pthread.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/large_test.h"
-#include "util/lock.h"
+#include "icd/probe/question.h"
 #include "util/log.h"
+#include "util/publish.h"
+#include "util/thread.h"
 
 #define LARGE_WORDS_SIZE (2 * IMPORT_UUID_SIZE + 1)
+#define LARGE_KEY_SIZE 48
 #define LARGE_PATIENCE_MS 65000 /* more than a probe process has */
+#define LARGE_PAUSE 600 /* seconds without another probe process, after one without an answer */
 
-struct large_record {
-	struct large_record *next;
-	cl_device_id device;
-	bool is_asking; /* a thread waits for the proof; no result yet */
-	enum verdict result;
+struct large_result {
+	enum verdict verdict;
 	char why[VERDICT_WHY_SIZE];
 };
 
-static void large_in_child(struct lock *lock);
+/* A record never changes, and stays in the list. */
+struct large_record {
+	struct published published; /* first */
+	cl_device_id device;
+	time_t until; /* 0: for ever */
+	struct large_result result;
+};
 
-LOCK_DEFINE_IN_CHILD(large_lock, LOCK_LAST, large_in_child); /* the list, and all records */
-static struct large_record *large_records GUARDED_BY(large_lock);
-static pthread_cond_t large_changed = PTHREAD_COND_INITIALIZER;
+static_assert(sizeof(struct large_result) <= QUESTION_ANSWER_SIZE, "an answer to a question");
 
-static struct large_record *large_find(cl_device_id device) REQUIRES(large_lock)
+static struct publish_list large_records;
+
+static time_t large_clock(void)
 {
-	struct large_record *r = large_records;
+	struct timespec now;
 
-	while (r && r->device != device)
-		r = r->next;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+static bool large_record_holds(const void *object, const void *device)
+{
+	const struct large_record *r = object;
+
+	return r->device == device && (!r->until || large_clock() < r->until);
+}
+
+static bool large_recall(cl_device_id device, struct large_result *result)
+{
+	const struct large_record *r = publish_find(&large_records, large_record_holds, device);
+
+	if (r)
+		*result = r->result;
 	return r;
 }
 
-static void large_remove(struct large_record *gone) REQUIRES(large_lock)
+/* Not noted: what the driver has survived, and may take when there is more memory. */
+static void large_note(cl_device_id device, const struct large_result *result)
 {
-	struct large_record **link = &large_records;
-
-	while (*link != gone)
-		link = &(*link)->next;
-	*link = gone->next;
-	free(gone);
-}
-
-static bool large_add(cl_device_id device) REQUIRES(large_lock)
-{
-	struct large_record *r = calloc(1, sizeof(*r));
+	struct large_record *r = result->verdict == VERDICT_UNKNOWN ? NULL : malloc(sizeof(*r));
 
 	if (!r)
-		return false;
+		return;
 	r->device = device;
-	r->is_asking = true;
-	r->next = large_records;
-	large_records = r;
-	return true;
-}
-
-/* The threads that wait for proofs are not in the child. */
-static void large_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
-{
-	struct large_record **link = &large_records;
-
-	(void)lock;
-	pthread_cond_init(&large_changed, NULL);
-	while (*link) {
-		if ((*link)->is_asking)
-			large_remove(*link);
-		else
-			link = &(*link)->next;
-	}
-}
-
-/* @is_mine: set if the caller asks for the proof, and calls large_note(). */
-static enum verdict large_look(cl_device_id device, char why[VERDICT_WHY_SIZE], bool *is_mine)
-{
-	enum verdict result = VERDICT_UNKNOWN;
-	struct large_record *r;
-
-	snprintf(why, VERDICT_WHY_SIZE, "no memory, or within a fork()");
-	lock_acquire(&large_lock);
-	r = large_find(device);
-	while (r && r->is_asking && !lock_wait(&large_lock, &large_changed, NULL))
-		r = large_find(device);
-	if (r && !r->is_asking) {
-		result = r->result;
-		memcpy(why, r->why, VERDICT_WHY_SIZE);
-	}
-	*is_mine = !r && large_add(device);
-	lock_release(&large_lock);
-	return result;
-}
-
-/* What is unknown is not noted: the next import tries again. */
-static void large_note(cl_device_id device, enum verdict result, const char *why)
-{
-	struct large_record *r;
-
-	lock_acquire(&large_lock);
-	r = large_find(device);
-	if (r && result == VERDICT_UNKNOWN) {
-		large_remove(r);
-	} else if (r) {
-		r->is_asking = false;
-		r->result = result;
-		snprintf(r->why, sizeof(r->why), "%s", why);
-	}
-	pthread_cond_broadcast(&large_changed);
-	lock_release(&large_lock);
+	r->until = result->verdict == VERDICT_UNANSWERED ? large_clock() + LARGE_PAUSE : 0;
+	r->result = *result;
+	if (publish_add(&large_records, r, large_record_holds, device) != r)
+		free(r);
 }
 
 static void large_format_uuid(const unsigned char *uuid, char text[LARGE_WORDS_SIZE])
@@ -120,39 +81,52 @@ static void large_format_uuid(const unsigned char *uuid, char text[LARGE_WORDS_S
 		snprintf(text + 2 * i, 3, "%02x", uuid[i]);
 }
 
-/* The record, or the proof. */
-static enum verdict large_find_out(const struct opaque_coherency *device,
-				   char why[VERDICT_WHY_SIZE])
+/* The kept verdict, or the proof. */
+static void large_ask(const struct opaque_coherency *device, struct large_result *result)
 {
 	char words[LARGE_WORDS_SIZE];
-	bool is_mine;
-	enum verdict result = large_look(device->device, why, &is_mine);
 
-	if (!is_mine)
-		return result;
 	large_format_uuid(device->uuid, words);
-	result = verdict_get(device->device, &large_proof, words, why);
-	large_note(device->device, result, why);
-	return result;
+	result->verdict = verdict_get(device->device, &large_proof, words, result->why);
+	large_note(device->device, result);
+}
+
+/* The record, or the proof, for which threads wait together. */
+static void large_find_out(const struct opaque_coherency *device, struct large_result *result)
+{
+	char key[LARGE_KEY_SIZE];
+	THREAD_NO_CANCEL();
+
+	if (large_recall(device->device, result))
+		return;
+	result->verdict = VERDICT_UNANSWERED;
+	snprintf(result->why, sizeof(result->why), "no process is started within a fork()");
+	snprintf(key, sizeof(key), "%s %p", large_proof.name, (void *)device->device);
+	if (!question_begin(key, result, sizeof(*result)))
+		return;
+	if (!large_recall(device->device, result))
+		large_ask(device, result);
+	question_end(key, result, sizeof(*result));
 }
 
 /* Apart from large_check(), whose frame is in every import. */
 static __attribute__((noinline)) cl_int large_prove(const struct opaque_coherency *device)
 {
-	char why[VERDICT_WHY_SIZE];
+	struct large_result result;
 
-	switch (large_find_out(device, why)) {
+	large_find_out(device, &result);
+	switch (result.verdict) {
 	case VERDICT_PASSED:
 		return CL_SUCCESS;
 	case VERDICT_FAILED:
 		log_error("CUDA device memory of %u MiB and more is not imported: %s, as a child "
 			  "process showed; allocate parts below %u MiB",
-			  LARGE_MIB, why, LARGE_MIB);
+			  LARGE_MIB, result.why, LARGE_MIB);
 		return CL_INVALID_OPERATION;
 	default:
 		log_error("CUDA device memory of %u MiB and more is not imported before a child "
 			  "process shows that the driver survives: %s",
-			  LARGE_MIB, why);
+			  LARGE_MIB, result.why);
 		return CL_OUT_OF_RESOURCES;
 	}
 }

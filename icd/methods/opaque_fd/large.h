@@ -28,7 +28,8 @@
  *
  * The first such import of a device asks for the proof.  Other threads wait meanwhile.  Returns CL_SUCCESS;
  * CL_INVALID_OPERATION: the driver does not survive; CL_OUT_OF_RESOURCES: nothing is proved, and the next
- * import tries again.  Errors are logged.
+ * import tries again: at once if the driver has survived, ten minutes later if a probe process was started
+ * and has given no answer.  Errors are logged.
  */
 cl_int large_check(const struct opaque_coherency *device, const struct import_opaque *opaque);
 

@@ -13,7 +13,7 @@
 #define REVISION 1 /* of the proofs: with a new number every proof runs again */
 #define VERDICT_LINE_SIZE (VERDICT_WHY_SIZE + 16)
 
-/* The beginning of an answer, and of a kept line. */
+/* The beginning of an answer, and of a kept line.  Nothing follows on "passed". */
 static const char *const verdict_words[] = {
 	[VERDICT_PASSED] = "passed",
 	[VERDICT_FAILED] = "failed: ",
@@ -33,7 +33,8 @@ static bool verdict_parse(const char *line, enum verdict *verdict, char why[VERD
 	for (size_t i = 0; i < VERDICTS; i++) {
 		const size_t length = strlen(verdict_words[i]);
 
-		if (strncmp(line, verdict_words[i], length) != 0)
+		if (strncmp(line, verdict_words[i], length) != 0 ||
+		    (i == VERDICT_PASSED && line[length]))
 			continue;
 		*verdict = (enum verdict)i;
 		snprintf(why, VERDICT_WHY_SIZE, "%s", line + length);

@@ -400,6 +400,8 @@ static const struct bad_probe {
 	{ "no_platform", PROBE_SCRIPT "exit 99", CL_OUT_OF_RESOURCES, "ended with status 99" },
 	{ "killed", PROBE_SCRIPT "kill -KILL $$", CL_OUT_OF_RESOURCES, "ended by signal 9" },
 	{ "lies", PROBE_SCRIPT "echo lies >&3", CL_OUT_OF_RESOURCES, "answers nonsense" },
+	{ "says_more", PROBE_SCRIPT "echo passed away >&3", CL_OUT_OF_RESOURCES,
+	  "answers nonsense" },
 	{ "aborts", PROBE_SCRIPT "kill -ABRT $$", CL_INVALID_OPERATION, "ended by signal 6" },
 	{ "exits", PROBE_SCRIPT "exit 1", CL_INVALID_OPERATION, "ended with status 1" },
 };

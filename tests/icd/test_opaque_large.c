@@ -165,7 +165,7 @@ TEST(dies,
 	large_begin(RUN_PROBE);
 	EXPECT_EQ(probe_run_program(program_dies), 0);
 	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
-	EXPECT(large_is_error(0, CL_INVALID_OPERATION, "allocate parts below 512 MiB"));
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, "allocate parts of 510 MiB at most"));
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 
@@ -176,7 +176,20 @@ TEST(dies_of_more, "Where the driver dies of 512 MiB, the import of 1 GiB is an 
 	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
 }
 
-TEST(below, "Memory below 512 MiB is imported without a proof.")
+static int program_odd(void)
+{
+	return large_import_one(1, "1", LARGE - MIB);
+}
+
+TEST(odd, "A request of 511 MiB, of which CUDA makes 512 MiB, is refused as 512 MiB are.")
+{
+	large_begin(RUN_PROBE);
+	EXPECT_EQ(probe_run_program(program_odd), 0);
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, DIES));
+	EXPECT(large_is_error(0, CL_INVALID_OPERATION, "allocate parts of 510 MiB at most"));
+}
+
+TEST(below, "Memory of 510 MiB, the largest below 512 MiB, is imported without a proof.")
 {
 	large_begin(RUN_PROBE);
 	EXPECT_EQ(probe_run_program(program_below), 0);

@@ -120,8 +120,8 @@ static __attribute__((noinline)) cl_int large_prove(const struct opaque_coherenc
 		return CL_SUCCESS;
 	case VERDICT_FAILED:
 		log_error("CUDA device memory of %u MiB and more is not imported: %s, as a child "
-			  "process showed; allocate parts below %u MiB",
-			  LARGE_MIB, result.why, LARGE_MIB);
+			  "process showed; allocate parts of %u MiB at most",
+			  LARGE_MIB, result.why, LARGE_PART_MIB);
 		return CL_INVALID_OPERATION;
 	default:
 		log_error("CUDA device memory of %u MiB and more is not imported before a child "

@@ -21,6 +21,9 @@
 #define LARGE_MIB 512u
 #define LARGE_LEAST ((size_t)LARGE_MIB << 20)
 
+/* The largest allocation below: CUDA allocates multiples of 2 MiB, and makes 512 MiB of 511. */
+#define LARGE_PART_MIB (LARGE_MIB - 2)
+
 /**
  * large_check - whether the driver survives the import of a descriptor
  * @opaque: the size is of the whole descriptor, of which the driver maps what it likes, whatever part

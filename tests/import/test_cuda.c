@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "import/nvidia/cuda/cuda_facts.h"
+
 CUDA_TEST(none, "Memory unknown to CUDA is CUDA_NONE, without an error.")
 {
 	int local;
@@ -118,6 +120,67 @@ CUDA_TEST(host_vmm,
 	EXPECT_EQ(range.size, G);
 	EXPECT(!memcmp(range.uuid, zero, sizeof(zero)));
 	fake_cuda_vmm_free(p);
+}
+
+CUDA_TEST(vmm_again,
+	  "The handle of VMM memory is asked for once, for memory of a device and of the host.")
+{
+	uintptr_t p = one_segment(0, 1), host = one_segment(FAKE_CUDA_HOST_NUMA, 1);
+
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(cuda_identify_range(p).kind, CUDA_DEVICE);
+		EXPECT_EQ(cuda_identify_range(host).kind, CUDA_HOST);
+		EXPECT_EQ(fake_cuda_calls("cuMemRetainAllocationHandle"), 2);
+	}
+	fake_cuda_vmm_free(p);
+	fake_cuda_vmm_free(host);
+}
+
+CUDA_TEST(vmm_failed, "A handle that CUDA could not tell is asked for again.")
+{
+	uintptr_t host = one_segment(FAKE_CUDA_HOST_NUMA, 1);
+
+	fake_cuda_fail("cuMemRetainAllocationHandle", 1, CUDA_OUT_OF_MEMORY);
+	EXPECT_EQ(cuda_identify_range(host).kind, CUDA_DEVICE);
+	EXPECT_EQ(cuda_identify_range(host).kind, CUDA_HOST);
+	fake_cuda_fail("cuMemGetAllocationPropertiesFromHandle", 1, CUDA_OUT_OF_MEMORY);
+	EXPECT_EQ(cuda_identify_range(host + 8192).kind, CUDA_DEVICE);
+	EXPECT_EQ(cuda_identify_range(host + 8192).kind, CUDA_HOST);
+	fake_cuda_vmm_free(host);
+}
+
+TEST(facts, "A fact is of one page of one allocation.")
+{
+	const uint64_t id = UINT64_C(1) << 60;
+	const uintptr_t p = (uintptr_t)7 << 20;
+
+	EXPECT_EQ(cuda_facts_get(id, p), 0);
+	cuda_facts_add(id, p + 8, CUDA_FACT_ON_HOST);
+	cuda_facts_add(id, p, CUDA_FACT_NO_SYNC);
+	EXPECT_EQ(cuda_facts_get(id, p + 4095), CUDA_FACT_ON_HOST | CUDA_FACT_NO_SYNC);
+	EXPECT_EQ(cuda_facts_get(id, p + 4096), 0);
+	EXPECT_EQ(cuda_facts_get(id, p - 1), 0);
+	EXPECT_EQ(cuda_facts_get(id + 1, p), 0);
+	EXPECT_EQ(cuda_facts_get(0, 0), 0);
+	cuda_facts_add(0, p, CUDA_FACT_ON_DEVICE);
+	EXPECT_EQ(cuda_facts_get(0, p), 0);
+}
+
+TEST(facts_many, "Facts may be forgotten, and are never taken for those of other memory.")
+{
+	const uintptr_t p = (uintptr_t)9 << 20;
+	unsigned int known = 0;
+
+	for (uint64_t id = 1; id <= 5000; id++)
+		cuda_facts_add(id << 32, p, id % 2 ? CUDA_FACT_ON_HOST : CUDA_FACT_ON_DEVICE);
+	for (uint64_t id = 1; id <= 5000; id++) {
+		unsigned int facts = cuda_facts_get(id << 32, p);
+
+		known += facts > 0;
+		if (facts)
+			EXPECT_EQ(facts, id % 2 ? CUDA_FACT_ON_HOST : CUDA_FACT_ON_DEVICE);
+	}
+	EXPECT(known > 0);
 }
 
 CUDA_TEST(reuse, "An address that is allocated again has a new buffer id.")

@@ -229,14 +229,21 @@ TEST(identified_once, "An export identifies the memory once, with eight calls of
 	fake_cuda_free(p);
 }
 
-TEST(vmm_identified_once, "An export of VMM memory identifies the memory once.")
+TEST(vmm_identified_once,
+     "An export of VMM memory identifies the memory once.  A later export needs "
+     "neither the memory's handle nor a refusal of SYNC_MEMOPS.")
 {
 	const struct fake_cuda_segment segment = { 0, FAKE_CUDA_GRANULARITY, 1 };
 	uintptr_t p;
 
 	export_test_begin();
+	fake_cuda_set_no_vmm_sync(true);
 	p = fake_cuda_vmm(&segment, 1);
 	EXPECT_EQ(export_count_calls(p, 0), 16); /* six identify, five for a context */
+	EXPECT_EQ(export_count_calls(p, 0), 12);
+	fake_cuda_vmm_replace(p);
+	EXPECT_EQ(export_count_calls(p, 0), 16);
+	EXPECT_EQ(export_count_calls(p, 0), 12);
 	fake_cuda_vmm_free(p);
 }
 

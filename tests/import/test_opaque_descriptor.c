@@ -173,7 +173,7 @@ static const struct moment {
 	int nth;
 } moments[] = {
 	{ "before_identification", "cuPointerGetAttributes", 1 },
-	{ "after_identification", "cuMemRetainAllocationHandle", 2 },
+	{ "after_identification", "cuMemRetainAllocationHandle", 1 },
 	{ "before_the_check", "cuMemExportToShareableHandle", 1 },
 };
 

@@ -9,6 +9,7 @@
  */
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
+#include "import/nvidia/cuda/cuda_facts.h"
 #include "util/log.h"
 
 #include <errno.h>
@@ -69,18 +70,27 @@ static int cuda_request_refused(const struct cuda_request *r, int result)
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }
 
+static bool cuda_takes_sync_memops(const struct cuda_range *memory, uintptr_t addr)
+{
+	return !memory->syncs && !(cuda_facts_get(memory->buffer_id, addr) & CUDA_FACT_NO_SYNC);
+}
+
 /*
  * Orders CUDA's copies with accesses through other mappings of the allocation.  The driver keeps
- * the flag with the allocation: setting the flag synchronizes.
+ * the flag with the allocation: setting the flag synchronizes.  Driver 580 refuses the flag for VMM
+ * memory.
  */
 static void cuda_set_sync_memops(const struct cuda_driver *cu, const struct cuda_range *memory,
 				 uintptr_t addr)
 {
 	unsigned int set = 1;
-	int result = memory->syncs
-			     ? CUDA_SUCCESS
-			     : cu->set_pointer_attribute(&set, CUDA_POINTER_SYNC_MEMOPS, addr);
+	int result;
 
+	if (!cuda_takes_sync_memops(memory, addr))
+		return;
+	result = cu->set_pointer_attribute(&set, CUDA_POINTER_SYNC_MEMOPS, addr);
+	if (result == CUDA_NOT_SUPPORTED)
+		cuda_facts_add(memory->buffer_id, addr, CUDA_FACT_NO_SYNC);
 	if (result)
 		log_debug("no SYNC_MEMOPS for CUDA memory at %#zx (error %d)", (size_t)addr,
 			  result);

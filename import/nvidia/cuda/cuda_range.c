@@ -9,6 +9,7 @@
  */
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
+#include "import/nvidia/cuda/cuda_facts.h"
 
 #include <errno.h>
 
@@ -58,18 +59,32 @@ static bool cuda_result_means_none(int result)
  * The attributes call VMM memory of the host the device's: the handle alone tells.  For other memory
  * the question takes 1.6 us (driver 580).
  */
-static bool cuda_is_host_vmm(const struct cuda_driver *cu, uintptr_t addr)
+static bool cuda_ask_host_vmm(const struct cuda_driver *cu, const struct cuda_pointer *p)
 {
 	struct cuda_properties properties = { 0 };
 	uint64_t handle;
+	bool is_host;
 	int result;
 
-	if (cu->no_vmm || cu->retain(&handle, (void *)addr))
+	if (cu->no_vmm || cu->retain(&handle, (void *)p->addr))
 		return false;
 	result = cu->properties(&properties, handle);
 	cu->release(handle);
-	return !result && properties.location.type >= CUDA_LOCATION_HOST &&
-	       properties.location.type <= CUDA_LOCATION_HOST_NUMA_CURRENT;
+	if (result)
+		return false;
+	is_host = properties.location.type >= CUDA_LOCATION_HOST &&
+		  properties.location.type <= CUDA_LOCATION_HOST_NUMA_CURRENT;
+	cuda_facts_add(p->buffer_id, p->addr, is_host ? CUDA_FACT_ON_HOST : CUDA_FACT_ON_DEVICE);
+	return is_host;
+}
+
+static bool cuda_is_host_vmm(const struct cuda_driver *cu, const struct cuda_pointer *p)
+{
+	unsigned int facts = cuda_facts_get(p->buffer_id, p->addr);
+
+	if (facts & (CUDA_FACT_ON_HOST | CUDA_FACT_ON_DEVICE))
+		return facts & CUDA_FACT_ON_HOST;
+	return cuda_ask_host_vmm(cu, p);
 }
 
 static enum cuda_kind cuda_pointer_kind(const struct cuda_driver *cu, const struct cuda_pointer *p)
@@ -80,7 +95,7 @@ static enum cuda_kind cuda_pointer_kind(const struct cuda_driver *cu, const stru
 		return CUDA_HOST;
 	if (p->memory_type != CUDA_TYPE_DEVICE)
 		return CUDA_NONE;
-	return !p->context && cuda_is_host_vmm(cu, p->addr) ? CUDA_HOST : CUDA_DEVICE;
+	return !p->context && cuda_is_host_vmm(cu, p) ? CUDA_HOST : CUDA_DEVICE;
 }
 
 static int cuda_mapping_get(const struct cuda_driver *cu, uintptr_t addr, uintptr_t *base,

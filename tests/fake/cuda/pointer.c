@@ -6,11 +6,11 @@
 #include "range.h"
 #include "vmm.h"
 
-static bool no_mappings;
+static bool no_mappings, no_vmm_sync;
 
 void pointer_reset(void)
 {
-	no_mappings = false;
+	no_mappings = no_vmm_sync = false;
 }
 
 /*
@@ -96,6 +96,8 @@ API int cuPointerSetAttribute(const void *value, int which, uintptr_t addr)
 	r = range_find(addr);
 	if (!r || which != CUDA_POINTER_SYNC_MEMOPS || r->kind == KIND_HOST)
 		return driver_leave(CUDA_INVALID_VALUE);
+	if (r->kind == KIND_VMM && no_vmm_sync)
+		return driver_leave(CUDA_NOT_SUPPORTED);
 	r->sync = *(const unsigned int *)value;
 	return driver_leave(CUDA_SUCCESS);
 }
@@ -121,4 +123,9 @@ API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr)
 API void fake_cuda_set_no_mappings(bool hidden)
 {
 	no_mappings = hidden;
+}
+
+API void fake_cuda_set_no_vmm_sync(bool refused)
+{
+	no_vmm_sync = refused;
 }

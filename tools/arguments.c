@@ -8,15 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "terminal.h"
+
 int fail_usage(const char *format, ...)
 {
+	struct terminal_text t;
 	va_list args;
 
-	fputs("climport: ", stderr);
+	terminal_begin(&t, stderr, 4);
+	terminal_add(&t, COLOUR_NONE, "climport: ");
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	terminal_add_args(&t, COLOUR_NONE, format, args);
 	va_end(args);
-	fputs("\nTry 'climport --help'.\n", stderr);
+	terminal_end(&t);
+	fputs("Try 'climport --help'.\n", stderr);
 	return WRONG_USAGE;
 }
 

@@ -3,6 +3,7 @@
 #include "bench.h"
 #include "kernel_cache.h"
 #include "paths.h"
+#include "terminal.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -64,9 +65,12 @@ static const char source[] =
 
 static void bench_cl_complain(const char *format, va_list args)
 {
-	fputs("climport: bench: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	struct terminal_text t;
+
+	terminal_begin(&t, stderr, 4);
+	terminal_add(&t, COLOUR_NONE, "climport: bench: ");
+	terminal_add_args(&t, COLOUR_NONE, format, args);
+	terminal_end(&t);
 }
 
 void bench_fatal(const char *format, ...)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "terminal.h"
+#include "util/utf8.h"
 
 #define GROUP_COLUMNS 9
 #define NAME_COLUMNS 53
@@ -57,15 +58,20 @@ void bench_progress(const char *format, ...)
 {
 	static double start;
 	va_list args;
+	char *text;
 
 	if (!isatty(STDERR_FILENO))
 		return;
 	if (start <= 0)
 		start = bench_now();
 	va_start(args, format);
-	fprintf(stderr, "\r\033[K%3.0f s: ", bench_now() - start);
-	vfprintf(stderr, format, args);
+	text = terminal_format(format, args);
 	va_end(args);
+	if (!text)
+		return;
+	utf8_make_printable(text);
+	fprintf(stderr, "\r\033[K%3.0f s: %s", bench_now() - start, text);
+	free(text);
 	fflush(stderr);
 }
 
@@ -83,39 +89,49 @@ static bool bench_table_is_narrow(const struct bench *b)
 	return width && width < ROW_COLUMNS + (b->is_cuda ? GOAL_COLUMNS : 0);
 }
 
-/* Prints the cells behind the group's.  @goal: text with colours. */
-static void bench_table_cells(struct bench *b, const char *group, const char *name,
-			      const char *size, const char *value, const char *unit,
-			      const char *goal)
+static void bench_table_group(struct bench *b, const char *group)
+{
+	struct terminal_text t;
+
+	if (bench_table_is_narrow(b) && *group &&
+	    (!b->table_group || strcmp(b->table_group, group))) {
+		terminal_begin(&t, stdout, 0);
+		terminal_add(&t, COLOUR_BOLD, "%s", group);
+		terminal_end(&t);
+	}
+	b->table_group = group;
+}
+
+/* Begins a line with the cells before the goal's. */
+static void bench_table_cells(struct bench *b, struct terminal_text *t, const char *group,
+			      const char *name, const char *size, const char *value,
+			      const char *unit)
 {
 	const bool narrow = bench_table_is_narrow(b);
 
 	clear_progress();
-	if (narrow && *group && (!b->table_group || strcmp(b->table_group, group)))
-		terminal_line(stdout, 0, "%s%s%s", terminal_colour(stdout, COLOUR_BOLD), group,
-			      terminal_colour(stdout, COLOUR_NONE));
-	b->table_group = group;
-	terminal_line(stdout, 6, "%-*s %-*s %8s %10s %-4s%s%s", narrow ? 1 : GROUP_COLUMNS,
-		      narrow ? "" : group, NAME_COLUMNS, name, size, value, unit, *goal ? " " : "",
-		      goal);
-	fflush(stdout);
+	bench_table_group(b, group);
+	terminal_begin(t, stdout, 6);
+	terminal_add(t, COLOUR_NONE, "%-*s %-*s %8s %10s %-4s", narrow ? 1 : GROUP_COLUMNS,
+		     narrow ? "" : group, NAME_COLUMNS, name, size, value, unit);
 }
 
-static void bench_table_judge(struct bench *b, double value, const char *goal, char text[64])
+static void bench_table_judge(struct bench *b, struct terminal_text *t, double value,
+			      const char *goal)
 {
 	const bool met = bench_is_met(goal, value);
 
 	b->goals++;
 	b->goals_met += met;
-	snprintf(text, 64, "%s: %s%s%s", goal,
-		 terminal_colour(stdout, met ? COLOUR_GOOD : COLOUR_BAD), met ? "met" : "missed",
-		 terminal_colour(stdout, COLOUR_NONE));
+	terminal_add(t, COLOUR_NONE, " %s: ", goal);
+	terminal_add(t, met ? COLOUR_GOOD : COLOUR_BAD, met ? "met" : "missed");
 }
 
 void bench_table_row(struct bench *b, const char *group, const char *name, size_t size,
 		     double value, const char *unit, const char *goal)
 {
-	char size_text[32], value_text[32], goal_text[64] = "", *space;
+	char size_text[32], value_text[32], *space;
+	struct terminal_text t;
 
 	bench_size_text(size_text, size);
 	bench_value_text(value_text, value);
@@ -125,9 +141,11 @@ void bench_table_row(struct bench *b, const char *group, const char *name, size_
 		*space = '\0';
 		unit = space + 1;
 	}
+	bench_table_cells(b, &t, group, name, size_text, value_text, unit);
 	if (goal)
-		bench_table_judge(b, value, goal, goal_text);
-	bench_table_cells(b, group, name, size_text, value_text, unit, goal_text);
+		bench_table_judge(b, &t, value, goal);
+	terminal_end(&t);
+	fflush(stdout);
 }
 
 void bench_skip(const char *group, const char *what, const char *why)
@@ -141,6 +159,7 @@ void bench_skip(const char *group, const char *what, const char *why)
 void bench_table_begin(struct bench *b, const char *platform, const char *version,
 		       const char *device, const char *driver)
 {
+	struct terminal_text t;
 	char most[32];
 
 	bench_size_text(most, b->largest);
@@ -150,7 +169,10 @@ void bench_table_begin(struct bench *b, const char *platform, const char *versio
 	terminal_line(stdout, 10, "method    host memory: %s; dma-bufs: %s", b->way, b->way_dmabuf);
 	terminal_line(stdout, 10, "memory    %s", b->why);
 	terminal_line(stdout, 10, "kept      %s", b->kept ? b->kept : "nothing");
-	terminal_line(stdout, 10, "medians of up to %u runs, up to %s\n", b->rounds, most);
-	bench_table_cells(b, bench_table_is_narrow(b) ? "" : "group", "what", "size", "value",
-			  "unit", b->is_cuda ? "goal" : "");
+	terminal_line(stdout, 10, "medians of up to %u runs, up to %s", b->rounds, most);
+	putchar('\n');
+	bench_table_cells(b, &t, bench_table_is_narrow(b) ? "" : "group", "what", "size", "value",
+			  "unit");
+	terminal_add(&t, COLOUR_NONE, "%s", b->is_cuda ? " goal" : "");
+	terminal_end(&t);
 }

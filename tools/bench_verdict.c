@@ -14,17 +14,19 @@ static void bench_verdict_say(struct bench *b, const char *format, ...)
 
 static void bench_verdict_say(struct bench *b, const char *format, ...)
 {
+	struct terminal_text t;
 	va_list args;
 	char *text;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = terminal_format(format, args);
 	va_end(args);
-	if (length < 0)
+	if (!text)
 		return;
-	terminal_line(stdout, 9, "%sverdict%s: %s.", terminal_colour(stdout, COLOUR_BOLD),
-		      terminal_colour(stdout, COLOUR_NONE), text);
+	terminal_begin(&t, stdout, 9);
+	terminal_add(&t, COLOUR_BOLD, "verdict");
+	terminal_add(&t, COLOUR_NONE, ": %s.", text);
+	terminal_end(&t);
 	if (b->json) {
 		fprintf(b->json, "%s\n\t\t", b->verdicts++ ? "," : "");
 		json_quote(b->json, text);

@@ -23,9 +23,12 @@ enum status {
 
 static int climport_start(char **argv)
 {
+	int error;
+
 	execvp(argv[0], argv);
-	fprintf(stderr, "climport: %s: %m\n", argv[0]);
-	return errno == ENOENT ? NOT_FOUND : NOT_RUNNABLE;
+	error = errno;
+	terminal_line(stderr, 4, "climport: %s: %s", argv[0], strerror(error));
+	return error == ENOENT ? NOT_FOUND : NOT_RUNNABLE;
 }
 
 static int run_set_version(struct arguments *a)
@@ -252,7 +255,8 @@ static void print_usage(FILE *out)
 
 static int print_help(const struct command *c)
 {
-	terminal_line(stdout, 4, "Usage: climport %s %s\n", c->name, c->arguments);
+	terminal_line(stdout, 4, "Usage: climport %s %s", c->name, c->arguments);
+	putchar('\n');
 	print_lines(stdout, c->help);
 	return 0;
 }
@@ -310,8 +314,8 @@ static int climport_end(int status)
 
 	if (!failed && !ferror(stdout))
 		return status;
-	fprintf(stderr, "climport: what is printed cannot be written%s%s\n", failed ? ": " : "",
-		failed ? strerror(errno) : "");
+	terminal_line(stderr, 4, "climport: what is printed cannot be written%s%s",
+		      failed ? ": " : "", failed ? strerror(errno) : "");
 	return WRONG_USAGE;
 }
 

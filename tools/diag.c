@@ -6,6 +6,7 @@
 
 #include "diag_pci.h"
 #include "diag_report.h"
+#include "terminal.h"
 
 static int report_gpu(const struct machine *m, const struct pci_device *gpu,
 		      const struct pci_device *named)
@@ -53,15 +54,16 @@ static int find_named(const struct machine *m, const char *peer, const struct pc
 	if (!peer)
 		return 0;
 	if (!pci_parse_address(peer, &wanted)) {
-		fprintf(stderr, "climport: diag: %s is not a PCI address, such as 0000:01:00.0\n",
-			peer);
+		terminal_line(stderr, 4,
+			      "climport: diag: %s is not a PCI address, such as 0000:01:00.0",
+			      peer);
 		return 2;
 	}
 	for (size_t i = 0; i < m->count; i++)
 		if (pci_parse_address(m->devices[i].address, &address) && address == wanted)
 			*named = m->devices + i;
 	if (!*named)
-		fprintf(stderr, "climport: diag: there is no PCI device %s\n", peer);
+		terminal_line(stderr, 4, "climport: diag: there is no PCI device %s", peer);
 	return *named ? 0 : 2;
 }
 

@@ -60,14 +60,18 @@ static char *diag_peers(struct diag_report *report, const struct diag_section *f
 static void diag_print_verdict(FILE *out, struct diag_report *report,
 			       const struct diag_section *first)
 {
-	const char *begin = terminal_colour(out, diag_verdicts[first->verdict].colour);
-	const char *end = terminal_colour(out, COLOUR_NONE), *reasons = first->reasons.text;
+	const char *reasons = first->reasons.text;
 	char *peers = diag_peers(report, first);
+	struct terminal_text t;
 
-	terminal_line(out, UNDER_MARK, "verdict: %s %s%s%s the memory of %s: %s%s.",
-		      peers ? peers : "a device", begin, diag_verdicts[first->verdict].verb, end,
-		      first->gpu->address, diag_verdicts[first->verdict].before,
-		      *reasons ? reasons : diag_verdicts[first->verdict].otherwise);
+	terminal_begin(&t, out, UNDER_MARK);
+	terminal_add(&t, COLOUR_NONE, "verdict: %s ", peers ? peers : "a device");
+	terminal_add(&t, diag_verdicts[first->verdict].colour, "%s",
+		     diag_verdicts[first->verdict].verb);
+	terminal_add(&t, COLOUR_NONE, " the memory of %s: %s%s.", first->gpu->address,
+		     diag_verdicts[first->verdict].before,
+		     *reasons ? reasons : diag_verdicts[first->verdict].otherwise);
+	terminal_end(&t);
 	free(peers);
 	for (size_t i = 0; i < report->count; i++)
 		if (&report->sections[i] != first && diag_same_verdict(first, &report->sections[i]))
@@ -147,17 +151,25 @@ static struct diag_fact *diag_find(const struct diag_section *s, const struct di
 
 static void diag_print_title(FILE *out, const char *title, bool *titled)
 {
-	if (!*titled)
-		terminal_line(out, 4, "%s%s%s", terminal_colour(out, COLOUR_BOLD), title,
-			      terminal_colour(out, COLOUR_NONE));
+	struct terminal_text t;
+
+	if (*titled)
+		return;
+	terminal_begin(&t, out, 4);
+	terminal_add(&t, COLOUR_BOLD, "%s", title);
+	terminal_end(&t);
 	*titled = true;
 }
 
 static void diag_print_fact(FILE *out, size_t mark, const char *text)
 {
-	terminal_line(out, UNDER_MARK, "  %s%-5s%s %s",
-		      terminal_colour(out, diag_marks[mark].colour), diag_marks[mark].mark,
-		      terminal_colour(out, COLOUR_NONE), text ? text : "");
+	struct terminal_text t;
+
+	terminal_begin(&t, out, UNDER_MARK);
+	terminal_add(&t, COLOUR_NONE, "  ");
+	terminal_add(&t, diag_marks[mark].colour, "%-5s", diag_marks[mark].mark);
+	terminal_add(&t, COLOUR_NONE, " %s", text ? text : "");
+	terminal_end(&t);
 }
 
 /* Whether all sections have the fact; then the fact is marked as printed. */

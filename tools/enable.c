@@ -24,6 +24,7 @@
 
 #include "arguments.h"
 #include "paths.h"
+#include "terminal.h"
 
 struct enable_options {
 	const char *root; /* a folder in the place of /; NULL: this machine's */
@@ -70,7 +71,7 @@ static size_t enable_files(const struct enable_options *options, char *base,
 	} else if (home && *home) {
 		snprintf(base, PATH_MAX, "%s/.config", home);
 	} else {
-		fputs("climport: neither XDG_CONFIG_HOME nor HOME is set\n", stderr);
+		terminal_line(stderr, 4, "climport: neither XDG_CONFIG_HOME nor HOME is set");
 		return 0;
 	}
 	return 1;
@@ -104,8 +105,9 @@ static int enable_fail(const char *path)
 {
 	int error = errno;
 
-	fprintf(stderr, "climport: %s: %s%s\n", path, strerror(error),
-		error == EACCES || error == EROFS ? "; --user is for your own programs alone" : "");
+	terminal_line(stderr, 4, "climport: %s: %s%s", path, strerror(error),
+		      error == EACCES || error == EROFS ? "; --user is for your own programs alone"
+							: "");
 	return 1;
 }
 
@@ -122,7 +124,7 @@ static int enable_check_inside(const char *root, const char *folder)
 	length = strcmp(top, "/") ? strlen(top) : 0;
 	if (!strncmp(real, top, length) && (!real[length] || real[length] == '/'))
 		return 0;
-	fprintf(stderr, "climport: %s is %s, which is not below %s\n", folder, real, root);
+	terminal_line(stderr, 4, "climport: %s is %s, which is not below %s", folder, real, root);
 	return 1;
 }
 
@@ -192,26 +194,29 @@ static bool enable_can_quote(const char *layer)
 {
 	if (!strpbrk(layer, "\"$`\\\n"))
 		return true;
-	fprintf(stderr,
-		"climport: the layer is at %s, and shells take a character of this path "
-		"for their own\n",
-		layer);
+	terminal_line(stderr, 4,
+		      "climport: the layer is at %s, and shells take a character of this path for "
+		      "their own",
+		      layer);
 	return false;
 }
 
 static void enable_print_rest(const struct enable_options *options, const char *base)
 {
-	if (options->user)
-		printf("Sessions and services of systemd's have the variable from the next login "
-		       "on.\n"
-		       "For shells, add this line to ~/.profile:\n"
-		       "    set -a; . \"%s%s\"; set +a\n",
-		       base, for_user[0].name);
-	else if (!options->root && !loader_reads_files())
-		fputs("This machine's OpenCL loader reads no layer files, so the variable "
-		      "OPENCL_LAYERS is set, from the\nnext login on.  Services of the system's "
-		      "need a line of their own: see climport(7).\n",
-		      stdout);
+	if (options->user) {
+		terminal_line(stdout, 0,
+			      "Sessions and services of systemd's have the variable from the next "
+			      "login on.");
+		terminal_line(stdout, 0, "For shells, add this line to ~/.profile:");
+		terminal_line(stdout, -1, "    set -a; . \"%s%s\"; set +a", base, for_user[0].name);
+	} else if (!options->root && !loader_reads_files()) {
+		terminal_line(stdout, 0,
+			      "This machine's OpenCL loader reads no layer files, so the variable "
+			      "OPENCL_LAYERS is set, from the next login on.");
+		terminal_line(
+			stdout, 0,
+			"Services of the system's need a line of their own: see climport(7).");
+	}
 }
 
 static int enable_command(const struct enable_options *options)
@@ -235,7 +240,7 @@ static int enable_command(const struct enable_options *options)
 		snprintf(path, sizeof(path), "%s%s", base, files[i].name);
 		if (enable_write(options->root, path, files[i].text, layer))
 			return 1;
-		printf("wrote %s\n", path);
+		terminal_line(stdout, 4, "wrote %s", path);
 	}
 	enable_print_rest(options, base);
 	return 0;
@@ -251,7 +256,7 @@ static int disable_file(const char *root, char *path)
 	*slash = '/';
 	if (unlink(path))
 		return errno == ENOENT || errno == ENOTDIR ? 0 : enable_fail(path);
-	printf("removed %s\n", path);
+	terminal_line(stdout, 4, "removed %s", path);
 	/* The folder, if enable_command() has made the folder. */
 	*slash = '\0';
 	if (strcmp(strrchr(path, '/'), "/profile.d"))

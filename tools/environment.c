@@ -128,11 +128,13 @@ int environment_print(void)
 
 	for (; row->name; row++) {
 		const char *value = getenv(row->name);
+		struct terminal_text t;
 
-		terminal_line(stdout, INDENT, "%s%s%s: %s; default: %s (%s)",
-			      terminal_colour(stdout, COLOUR_BOLD), row->name,
-			      terminal_colour(stdout, COLOUR_NONE), row->type, row->preset,
-			      row->reader);
+		terminal_begin(&t, stdout, INDENT);
+		terminal_add(&t, COLOUR_BOLD, "%s", row->name);
+		terminal_add(&t, COLOUR_NONE, ": %s; default: %s (%s)", row->type, row->preset,
+			     row->reader);
+		terminal_end(&t);
 		if (value)
 			terminal_line(stdout, INDENT, "%*sis set to \"%s\"", INDENT, "", value);
 		environment_wrap(row->help);

@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "kernel_cache.h"
 #include "paths.h"
+#include "terminal.h"
 
 #define MAX_PLATFORMS 64
 #define MAX_DEVICES 256
@@ -98,7 +99,7 @@ static bool info_check_layer(const cl_platform_id *platforms, cl_uint count)
 {
 	for (cl_uint i = 0; i < count; i++)
 		if (!info_describe(platforms[i])) {
-			fprintf(stderr, "climport: %s\n", why_no_layer());
+			terminal_line(stderr, 4, "climport: %s", why_no_layer());
 			return false;
 		}
 	return true;
@@ -153,8 +154,9 @@ int info_command(int argc, char **argv)
 	if (status)
 		return status;
 	if (clGetPlatformIDs(MAX_PLATFORMS, platforms, &count) || !count) {
-		fprintf(stderr, "climport: no OpenCL platform is installed; "
-				"Debian's package pocl-opencl-icd is one for any CPU\n");
+		terminal_line(stderr, 4,
+			      "climport: no OpenCL platform is installed; Debian's package "
+			      "pocl-opencl-icd is one for any CPU");
 		return 1;
 	}
 	if (count > MAX_PLATFORMS)
@@ -163,9 +165,9 @@ int info_command(int argc, char **argv)
 		return 1;
 	if (info_print(&options, platforms, count))
 		return 0;
-	fprintf(stderr, "climport: info: %s\n",
-		options.platform || options.device ? "no device is the one that --platform and "
-						     "--device name"
-						   : "no platform has a device");
+	terminal_line(stderr, 4, "climport: info: %s",
+		      options.platform || options.device
+			      ? "no device is the one that --platform and --device name"
+			      : "no platform has a device");
 	return 1;
 }

@@ -2,6 +2,7 @@
 /* What `climport info` prints for people. */
 #include "info.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,30 +12,44 @@
 
 static const char *const info_type_names[INFO_TYPES] = { "host memory", "dma-buf" };
 
-static const char *info_colour(enum terminal_colour colour)
-{
-	return terminal_colour(stdout, colour);
-}
-
 static void info_text_nothing(void)
 {
 }
 
+/* A line below the platform: what is wrong, in red, and why. */
+static void info_text_wrong(const char *wrong, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void info_text_wrong(const char *wrong, const char *format, ...)
+{
+	struct terminal_text t;
+	va_list args;
+
+	terminal_begin(&t, stdout, 4);
+	terminal_add(&t, COLOUR_NONE, "  ");
+	terminal_add(&t, COLOUR_BAD, "%s", wrong);
+	va_start(args, format);
+	terminal_add_args(&t, COLOUR_NONE, format, args);
+	va_end(args);
+	terminal_end(&t);
+}
+
 static void info_text_platform(const struct info_platform *p)
 {
-	terminal_line(stdout, 4, "%splatform %u: %s%s, %s", info_colour(COLOUR_BOLD), p->number,
-		      p->name, info_colour(COLOUR_NONE), p->version);
+	struct terminal_text t;
+
+	terminal_begin(&t, stdout, 4);
+	terminal_add(&t, COLOUR_BOLD, "platform %u: %s", p->number, p->name);
+	terminal_add(&t, COLOUR_NONE, ", %s", p->version);
+	terminal_end(&t);
 	if (p->err)
-		terminal_line(stdout, 4, "  %sno devices%s: clGetDeviceIDs returns %s%d%s%s",
-			      info_colour(COLOUR_BAD), info_colour(COLOUR_NONE),
-			      p->err == CL_DEVICE_NOT_FOUND ? "CL_DEVICE_NOT_FOUND, " : "", p->err,
-			      p->note ? ": " : "", p->note ? p->note : "");
+		info_text_wrong("no devices", ": clGetDeviceIDs returns %s%d%s%s",
+				p->err == CL_DEVICE_NOT_FOUND ? "CL_DEVICE_NOT_FOUND, " : "",
+				p->err, p->note ? ": " : "", p->note ? p->note : "");
 	else if (p->note)
-		terminal_line(stdout, 4,
-			      "  %skernels cannot be compiled%s (error %d, "
-			      "CL_BUILD_PROGRAM_FAILURE): %s",
-			      info_colour(COLOUR_BAD), info_colour(COLOUR_NONE),
-			      CL_BUILD_PROGRAM_FAILURE, p->note);
+		info_text_wrong("kernels cannot be compiled",
+				" (error %d, CL_BUILD_PROGRAM_FAILURE): %s",
+				CL_BUILD_PROGRAM_FAILURE, p->note);
 }
 
 /* The error of a driver that compiles no kernel is the one that users meet. */
@@ -52,20 +67,21 @@ static const char *info_text_meaning(const char *why)
 static void info_text_type(const struct info_device *device, size_t i)
 {
 	const struct device_description *d = &device->types[i];
+	struct terminal_text t;
 
-	if (!device->known[i])
-		terminal_line(stdout, UNDER_TYPES,
-			      "    %-12s %sunknown%s: the device's properties cannot be read",
-			      info_type_names[i], info_colour(COLOUR_DOUBT),
-			      info_colour(COLOUR_NONE));
-	else if (!d->method)
-		terminal_line(stdout, UNDER_TYPES, "    %-12s %srefused%s: %s%s",
-			      info_type_names[i], info_colour(COLOUR_BAD), info_colour(COLOUR_NONE),
-			      d->why, info_text_meaning(d->why));
-	else
-		terminal_line(stdout, UNDER_TYPES, "    %-12s %szero copy%s by method %s: %s",
-			      info_type_names[i], info_colour(COLOUR_GOOD),
-			      info_colour(COLOUR_NONE), d->method, d->why);
+	terminal_begin(&t, stdout, UNDER_TYPES);
+	terminal_add(&t, COLOUR_NONE, "    %-12s ", info_type_names[i]);
+	if (!device->known[i]) {
+		terminal_add(&t, COLOUR_DOUBT, "unknown");
+		terminal_add(&t, COLOUR_NONE, ": the device's properties cannot be read");
+	} else if (!d->method) {
+		terminal_add(&t, COLOUR_BAD, "refused");
+		terminal_add(&t, COLOUR_NONE, ": %s%s", d->why, info_text_meaning(d->why));
+	} else {
+		terminal_add(&t, COLOUR_GOOD, "zero copy");
+		terminal_add(&t, COLOUR_NONE, " by method %s: %s", d->method, d->why);
+	}
+	terminal_end(&t);
 	if (d->kept)
 		terminal_line(stdout, UNDER_TYPES, "    %-12s kept between imports: %s", "",
 			      d->kept);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "utf8.h"
+#include "util/utf8.h"
 
 void json_quote(FILE *file, const char *string)
 {

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "terminal.h"
+
 /* The program's folder, or NULL. */
 static const char *program_dir(void)
 {
@@ -34,8 +36,8 @@ static const char *paths_find(char *path, const char *built, const char *install
 		if (realpath(unresolved, path))
 			return path;
 	}
-	fprintf(stderr, "climport: neither %s nor %s exists, relative to %s\n", built, installed,
-		dir ? dir : "/proc/self/exe");
+	terminal_line(stderr, 4, "climport: neither %s nor %s exists, relative to %s", built,
+		      installed, dir ? dir : "/proc/self/exe");
 	return NULL;
 }
 
@@ -93,15 +95,16 @@ static int can_be_loaded(const char *layer)
 	void *loaded;
 
 	if (strchr(layer, ':')) {
-		fprintf(stderr,
-			"climport: the layer is at %s, and a colon separates two paths in "
-			"OPENCL_LAYERS; install or build climport in a folder without a colon\n",
-			layer);
+		terminal_line(stderr, 4,
+			      "climport: the layer is at %s, and a colon separates two paths in "
+			      "OPENCL_LAYERS; install or build climport in a folder without a "
+			      "colon",
+			      layer);
 		return 0;
 	}
 	loaded = dlopen(layer, RTLD_LAZY | RTLD_LOCAL);
 	if (!loaded)
-		fprintf(stderr, "climport: the layer cannot be loaded: %s\n", dlerror());
+		terminal_line(stderr, 4, "climport: the layer cannot be loaded: %s", dlerror());
 	return loaded != NULL;
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "util/utf8.h"
 
 #define COLUMNS 2
 #define PANEL_WIDTH 600

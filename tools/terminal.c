@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "terminal.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "util/utf8.h"
 
 #define USUAL_WIDTH 80
 
@@ -28,7 +29,8 @@ int terminal_width(FILE *out)
 	return size.ws_col;
 }
 
-const char *terminal_colour(FILE *out, enum terminal_colour colour)
+/* The sequence that begins a colour, or ends all; "" where colours are not wanted. */
+static const char *terminal_colour(FILE *out, enum terminal_colour colour)
 {
 	static const char *const sequences[] = {
 		[COLOUR_NONE] = "\033[0m",   [COLOUR_BOLD] = "\033[1m", [COLOUR_GOOD] = "\033[32m",
@@ -84,17 +86,61 @@ void terminal_wrap(FILE *out, int width, int indent, const char *text)
 	fputc('\n', out);
 }
 
-void terminal_line(FILE *out, int indent, const char *format, ...)
+char *terminal_format(const char *format, va_list args)
+{
+	char *text;
+
+	return vasprintf(&text, format, args) < 0 ? NULL : text;
+}
+
+void terminal_begin(struct terminal_text *t, FILE *out, int indent)
+{
+	*t = (struct terminal_text){ .out = out, .indent = indent };
+	t->stream = open_memstream(&t->text, &t->size);
+}
+
+void terminal_add_args(struct terminal_text *t, enum terminal_colour colour, const char *format,
+		       va_list args)
+{
+	char *text = t->stream ? terminal_format(format, args) : NULL;
+
+	if (!text)
+		return;
+	utf8_make_printable(text);
+	if (colour == COLOUR_NONE)
+		fputs(text, t->stream);
+	else
+		fprintf(t->stream, "%s%s%s", terminal_colour(t->out, colour), text,
+			terminal_colour(t->out, COLOUR_NONE));
+	free(text);
+}
+
+void terminal_add(struct terminal_text *t, enum terminal_colour colour, const char *format, ...)
 {
 	va_list args;
-	char *text;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	terminal_add_args(t, colour, format, args);
 	va_end(args);
-	if (length < 0)
+}
+
+void terminal_end(struct terminal_text *t)
+{
+	if (!t->stream)
 		return;
-	terminal_wrap(out, terminal_width(out), indent, text);
-	free(text);
+	fclose(t->stream);
+	terminal_wrap(t->out, t->indent < 0 ? 0 : terminal_width(t->out), t->indent, t->text);
+	free(t->text);
+}
+
+void terminal_line(FILE *out, int indent, const char *format, ...)
+{
+	struct terminal_text t;
+	va_list args;
+
+	terminal_begin(&t, out, indent);
+	va_start(args, format);
+	terminal_add_args(&t, COLOUR_NONE, format, args);
+	va_end(args);
+	terminal_end(&t);
 }

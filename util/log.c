@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/thread.h"
+#include "util/utf8.h"
 
 enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 
@@ -39,7 +40,9 @@ static void log_print(const char *message)
 {
 	char line[sizeof(PREFIX) + LOG_MESSAGE_SIZE];
 
-	snprintf(line, sizeof(line), PREFIX "%s\n", message);
+	snprintf(line, sizeof(line), PREFIX "%s", message);
+	utf8_make_printable(line);
+	strcat(line, "\n");
 	fputs(line, stderr);
 }
 

@@ -3,7 +3,7 @@
  * One sentence for each fault, from the function that found it.
  *
  * CLIMPORT_LOG=error prints faults to standard error, =debug also decisions; =off, or unset, prints
- * nothing.  Each thread keeps its last sentence, for the context's callback.
+ * nothing.  What is printed is safe for a terminal.  Each thread keeps its last sentence, for the context's callback.
  */
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H

@@ -13,6 +13,7 @@
 #include "import/api/public.h"
 #include "util/log.h"
 #include "util/thread.h"
+#include "util/utf8.h"
 
 #define POOL_INFO_SIZE SIZE_TO(struct climport_pool_info, limit)
 
@@ -172,8 +173,11 @@ static void climport_device_free(void *address, int device, enum device_pool_str
 static void climport_torch_refuse_capture(int device, void *stream)
 {
 	struct device_pool *pool = device_pool_of(device, false);
+	char why[LOG_MESSAGE_SIZE];
 
-	fprintf(stderr, "climport_torch_alloc: %s\n", climport_last_error());
+	snprintf(why, sizeof(why), "%s", climport_last_error());
+	utf8_make_printable(why);
+	fprintf(stderr, "climport_torch_alloc: %s\n", why);
 	if (pool)
 		device_pool_spoil_capture(pool, stream);
 }

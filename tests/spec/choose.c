@@ -4,12 +4,14 @@
 #include <fnmatch.h>
 #include <stdbool.h>
 
+#include "tools/terminal.h"
+
 static bool choose_matches_any(const char *pattern)
 {
 	for (struct test *t = test_first(); t; t = t->next)
 		if (!fnmatch(pattern, t->name, 0))
 			return true;
-	fprintf(stderr, "climport-conform: no test is called %s\n", pattern);
+	terminal_line(stderr, 4, "climport-conform: no test is called %s", pattern);
 	return false;
 }
 

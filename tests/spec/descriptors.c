@@ -78,10 +78,11 @@ TEST(both_ends_of_a_pipe,
 
 TEST(regular_file, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
-	char name[] = "/tmp/climport-conform-XXXXXX";
-	int fd = mkostemp(name, O_CLOEXEC);
+	FILE *file = tmpfile(); /* has no name, which a signal could leave behind */
+	int fd = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 0) : -1;
 
-	unlink(name);
+	EXPECT(file);
+	fclose(file);
 	EXPECT_EQ(ftruncate(fd, 65536), 0);
 	descriptors_expect_refused_and_close(fd);
 }

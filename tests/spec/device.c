@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Picks the platform, device, context and queue, and finds the function. */
-#include <ctype.h>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -98,13 +97,9 @@ static cl_version spec_opencl_version(void)
 	return CL_MAKE_VERSION(major, minor, 0);
 }
 
-/* A name is a part of a line. */
 static void spec_set_name(char *to, size_t room, char *from)
 {
 	snprintf(to, room, "%s", from);
-	for (; *to; to++)
-		if (iscntrl((unsigned char)*to))
-			*to = ' ';
 	free(from);
 }
 

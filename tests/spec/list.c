@@ -2,6 +2,7 @@
 #include "list.h"
 
 #include "harness.h"
+#include "tools/terminal.h"
 #include "untested.h"
 
 enum { SENTENCES_MAX = 1024 };
@@ -67,11 +68,11 @@ static int list_row_contradicts(size_t i)
 static void list_print_row(const struct row *row)
 {
 	if (row->test)
-		printf("\ttested by %s\n", row->test->name);
+		terminal_line(stdout, 10, "        tested by %s", row->test->name);
 	else
-		printf("\t%s: %s\n",
-		       row->untested->is_missing ? "not tested" : "no test is possible",
-		       row->untested->why);
+		terminal_line(stdout, 10, "        %s: %s",
+			      row->untested->is_missing ? "not tested" : "no test is possible",
+			      row->untested->why);
 }
 
 int print_list(void)
@@ -82,7 +83,7 @@ int print_list(void)
 	list_collect();
 	for (size_t i = 0; i < row_count; i++) {
 		if (!i || strcmp(rows[i].says, rows[i - 1].says)) {
-			printf("%s\n", rows[i].says);
+			terminal_line(stdout, 4, "%s", rows[i].says);
 			sentences++;
 		}
 		list_print_row(&rows[i]);
@@ -90,11 +91,12 @@ int print_list(void)
 		missing += rows[i].untested && rows[i].untested->is_missing;
 		impossible += rows[i].untested && !rows[i].untested->is_missing;
 		if (list_row_contradicts(i)) {
-			printf("\tcontradicts the sentence before\n");
+			terminal_line(stdout, 10, "        contradicts the sentence before");
 			status = 1;
 		}
 	}
-	printf("# %zu sentences: %zu tested by %zu tests, %zu not tested, %zu not testable\n",
-	       sentences, sentences - missing - impossible, tests, missing, impossible);
+	terminal_line(stdout, 2,
+		      "# %zu sentences: %zu tested by %zu tests, %zu not tested, %zu not testable",
+		      sentences, sentences - missing - impossible, tests, missing, impossible);
 	return status;
 }

@@ -12,35 +12,58 @@
 #include "choose.h"
 #include "list.h"
 #include "runner.h"
+#include "tools/terminal.h"
 
 enum { WRONG_USAGE = 2, TEST_SECONDS = 60, TOTAL_SECONDS = 3600 };
 
+/* The column of what an option means. */
+#define UNDER_OPTIONS 28
+
+static const struct {
+	const char *option, *meaning;
+} conform_help[] = {
+	{ "--native", "the driver's own implementation: without layers" },
+	{ "--library FILE", "OpenCL's library, or a driver that is one (libOpenCL.so.1)" },
+	{ "--platform NAME", "the first platform with NAME in its name and the extension" },
+	{ "--device N", "its device with this index, 0 without the option" },
+	{ "--protected-heap FILE", "a dma-buf heap of protected memory: /dev/dma_heap/NAME" },
+	{ "--shuffle SEED", "in an order that depends on the number SEED" },
+	{ "--timeout S", "seconds for a test (60)" },
+	{ "--total S", "seconds for all tests (3600)" },
+	{ "--together", "all tests in one process, until a test dies: quicker" },
+	{ "--list", "the sentences of the text, their tests, and why some have none" },
+	{ "--help", "this text" },
+};
+
+/* A paragraph.  Where there is no terminal, lines have a width, too. */
+static void conform_print_paragraph(const char *text)
+{
+	const int width = terminal_width(stdout);
+
+	terminal_wrap(stdout, width ? width : 80, 0, text);
+}
+
 static void conform_print_help(void)
 {
-	puts("Usage: climport-conform [OPTION]... [TEST]...\n"
-	     "Tests an implementation of the OpenCL extension cl_arm_import_memory against the\n"
-	     "text of the extension, revision 6 and where it differs revision 12: this project's\n"
-	     "layer, or a driver's own.  Prints TAP.  TEST is a name, or a pattern: 'hole_*'.\n"
-	     "\n"
-	     "  --native         the driver's own implementation: without layers\n"
-	     "  --library FILE   OpenCL's library, or a driver that is one (libOpenCL.so.1)\n"
-	     "  --platform NAME  the first platform with NAME in its name and the extension\n"
-	     "  --device N       its device with this index, 0 without the option\n"
-	     "  --protected-heap FILE  a dma-buf heap of protected memory: /dev/dma_heap/NAME\n"
-	     "  --shuffle SEED   in an order that depends on the number SEED\n"
-	     "  --timeout S      seconds for a test (60)\n"
-	     "  --total S        seconds for all tests (3600)\n"
-	     "  --together       all tests in one process, until a test dies: quicker\n"
-	     "  --list           the sentences of the text, their tests, and why some have none\n"
-	     "  --help           this text\n"
-	     "\n"
-	     "Environment:\n"
-	     "  CLIMPORT_CONFORM_EXACT=1  where the text is open, only what climport does is\n"
-	     "                            right; also makes calls that may crash elsewhere\n"
-	     "\n"
-	     "Exit status: 0 if tests passed and none failed; 1 if a test failed, or the driver\n"
-	     "ended the run; 77 if none passed and none failed; 2 for bad usage, or if OpenCL's\n"
-	     "library cannot be used, or the results cannot be written.");
+	terminal_line(stdout, 4, "Usage: climport-conform [OPTION]... [TEST]...");
+	conform_print_paragraph(
+		"Tests an implementation of the OpenCL extension cl_arm_import_memory against the "
+		"text of the extension, revision 6 and where it differs revision 12: this "
+		"project's layer, or a driver's own.  Prints TAP.  TEST is a name, or a pattern: "
+		"'hole_*'.");
+	putchar('\n');
+	for (size_t i = 0; i < sizeof(conform_help) / sizeof(conform_help[0]); i++)
+		terminal_line(stdout, UNDER_OPTIONS, "  %-*s %s", UNDER_OPTIONS - 3,
+			      conform_help[i].option, conform_help[i].meaning);
+	puts("\nEnvironment:");
+	terminal_line(stdout, UNDER_OPTIONS,
+		      "  CLIMPORT_CONFORM_EXACT=1  where the text is open, only what climport does "
+		      "is right; also makes calls that may crash elsewhere");
+	putchar('\n');
+	conform_print_paragraph(
+		"Exit status: 0 if tests passed and none failed; 1 if a test failed, or the driver "
+		"ended the run; 77 if none passed and none failed; 2 for bad usage, or if OpenCL's "
+		"library cannot be used, or the results cannot be written.");
 }
 
 struct options {
@@ -113,11 +136,16 @@ static bool options_read(int argc, char **argv, struct options *o)
 	};
 	int c, i = 0;
 
-	while ((c = getopt_long(argc, argv, "", known, &i)) != -1)
+	opterr = 0; /* getopt_long() would print the word as it is */
+	while ((c = getopt_long(argc, argv, ":", known, &i)) != -1)
 		if (!option_read(c, o)) {
-			if (c != '?') /* getopt_long() has named other mistakes */
-				fprintf(stderr, "climport-conform: --%s cannot be %s\n",
-					known[i].name, optarg ? optarg : "used");
+			if (c == '?' || c == ':')
+				terminal_line(stderr, 4, "climport-conform: %s %s",
+					      argv[optind - 1],
+					      c == ':' ? "needs a value" : "is no option");
+			else
+				terminal_line(stderr, 4, "climport-conform: --%s cannot be %s",
+					      known[i].name, optarg ? optarg : "used");
 			return false;
 		}
 	return true;
@@ -155,7 +183,8 @@ static int conform_end(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
-	fprintf(stderr, "climport-conform: the results cannot be written: %s\n", strerror(errno));
+	terminal_line(stderr, 4, "climport-conform: the results cannot be written: %s",
+		      strerror(errno));
 	return WRONG_USAGE;
 }
 

@@ -5,6 +5,7 @@
 
 #include "child.h"
 #include "tally.h"
+#include "tools/terminal.h"
 #include "verdict.h"
 
 #define DRIVERS "the driver does the same with its own buffers"
@@ -138,7 +139,7 @@ static int runner_bail_out(const struct watch_result *end, const char *when)
 	struct verdict v = { 0 };
 
 	verdict_take_end(&v, end, opencl_note);
-	printf("Bail out! %s%s\n", when, v.why);
+	terminal_line(stdout, 4, "Bail out! %s%s", when, v.why);
 	return FAILURE;
 }
 
@@ -178,7 +179,7 @@ int run_tests(const struct run *run, struct test *const *tests, size_t count)
 	if (found.kind == NOTHING_TO_TEST)
 		return runner_skip_all(tests, count, found.nothing);
 	if (found.kind >= 0) {
-		fprintf(stderr, "climport-conform: %s\n", found.nothing);
+		terminal_line(stderr, 4, "climport-conform: %s", found.nothing);
 		return WRONG_USAGE;
 	}
 	named.platform = found.platform;

@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "tools/terminal.h"
+
 enum { REASONS_MAX = 512, SENTENCES_MAX = 1024, ALL_SKIPPED = 77, LINE = 96 };
 
 static unsigned int counts[3];
@@ -52,7 +54,7 @@ static void tally_print_details(const char *details)
 	while (*details) {
 		size_t length = strcspn(details, "\n");
 
-		printf("#   %.*s\n", (int)length, details);
+		terminal_line(stdout, 6, "#   %.*s", (int)length, details);
 		details += length + (details[length] == '\n');
 	}
 }
@@ -63,11 +65,11 @@ void tally_add(const struct test *test, enum test_result result, const char *why
 	bool is_skip = result == TEST_SKIPPED;
 
 	counts[result]++;
-	printf("%sok %u - %s%s%s\n", result == TEST_FAILED ? "not " : "",
-	       counts[TEST_PASSED] + counts[TEST_FAILED] + counts[TEST_SKIPPED], test->name,
-	       is_skip ? " # SKIP " : "", is_skip ? why : "");
+	terminal_line(stdout, 4, "%sok %u - %s%s%s", result == TEST_FAILED ? "not " : "",
+		      counts[TEST_PASSED] + counts[TEST_FAILED] + counts[TEST_SKIPPED], test->name,
+		      is_skip ? " # SKIP " : "", is_skip ? why : "");
 	if (result == TEST_FAILED)
-		printf("#   %s\n", test->says);
+		terminal_line(stdout, 6, "#   %s", test->says);
 	tally_print_details(details);
 	fflush(stdout);
 	if (is_skip)
@@ -89,32 +91,39 @@ static void tally_print_reasons(void)
 {
 	qsort(reasons, reason_count, sizeof(reasons[0]), tally_compare_reasons);
 	for (size_t i = 0; i < reason_count; i++)
-		printf("# %u skipped: %s\n", reasons[i].count, reasons[i].text);
+		terminal_line(stdout, 4, "# %u skipped: %s", reasons[i].count, reasons[i].text);
+}
+
+/* Of a list of names, which goes on below as a comment of TAP. */
+static size_t tally_width(void)
+{
+	const int width = terminal_width(stdout);
+
+	return width && width < LINE ? (size_t)width : LINE;
 }
 
 static void tally_print_sentences(struct test *const *tests, size_t count)
 {
 	static const char *all[SENTENCES_MAX];
-	size_t all_count = 0, column = LINE;
+	size_t all_count = 0, width = tally_width(), column = width;
 
 	for (size_t i = 0; i < count; i++)
 		tally_add_sentence(all, &all_count, tests[i]->says);
-	printf("# %zu of the %zu sentences of these tests were exercised", exercised_count,
-	       all_count);
-	if (exercised_count < all_count)
-		printf("; not:");
+	terminal_line(stdout, 4, "# %zu of the %zu sentences of these tests were exercised%s",
+		      exercised_count, all_count, exercised_count < all_count ? "; not:" : "");
 	for (size_t i = 0; i < all_count; i++) {
 		int length = (int)strcspn(all[i], " ");
 
 		if (tally_has(exercised, exercised_count, all[i]))
 			continue;
-		if (column + length >= LINE) {
-			printf("\n#  ");
-			column = 0;
+		if (column + (size_t)length >= width) {
+			printf("%s#  ", column < width ? "\n" : "");
+			column = 3;
 		}
-		column += printf(" %.*s", length, all[i]);
+		column += (size_t)printf(" %.*s", length, all[i]);
 	}
-	printf("\n");
+	if (exercised_count < all_count)
+		printf("\n");
 }
 
 void tally_print(struct test *const *tests, size_t count, const char *about)
@@ -122,8 +131,8 @@ void tally_print(struct test *const *tests, size_t count, const char *about)
 	printf("1..%u\n", counts[TEST_PASSED] + counts[TEST_FAILED] + counts[TEST_SKIPPED]);
 	tally_print_reasons();
 	tally_print_sentences(tests, count);
-	printf("# %u passed, %u failed, %u skipped, %s\n", counts[TEST_PASSED], counts[TEST_FAILED],
-	       counts[TEST_SKIPPED], about);
+	terminal_line(stdout, 4, "# %u passed, %u failed, %u skipped, %s", counts[TEST_PASSED],
+		      counts[TEST_FAILED], counts[TEST_SKIPPED], about);
 	fflush(stdout);
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verdict.h"
 
-#include <ctype.h>
-
 /* Adds a piece of text, and cuts off what has no room. */
 static void verdict_append(char *to, size_t room, const char *text, size_t length)
 {
 	size_t used = strlen(to);
 
 	for (size_t i = 0; i < length && used + 1 < room; i++)
-		to[used++] = text[i] == '\n' || isprint((unsigned char)text[i]) ? text[i] : '?';
+		to[used++] = text[i] ? text[i] : '?';
 	to[used] = 0;
 }
 

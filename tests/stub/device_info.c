@@ -147,10 +147,9 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	case CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR:
 		return handle_types(room, out, size_ret);
 	case CL_DEVICE_NAME:
-		return info_put(called, strlen(called) + 1, room, out, size_ret);
+		return stub_put_name(called, room, out, size_ret);
 	case CL_DRIVER_VERSION:
-		return info_put(stub_driver_version(), strlen(stub_driver_version()) + 1, room, out,
-				size_ret);
+		return stub_put_name(stub_driver_version(), room, out, size_ret);
 	case CL_DEVICE_VERSION:
 		return info_put(version, strlen(version) + 1, room, out, size_ret);
 	case CL_DEVICE_OPENCL_C_VERSION:

@@ -72,6 +72,8 @@ void sleep_ms(long ms);
 
 /* Writes the answer of a two-call query. */
 cl_int info_put(const void *value, size_t size, size_t room, void *out, size_t *size_ret);
+/* A name of the driver's, with the variable STUB_TEXT behind. */
+cl_int stub_put_name(const char *name, size_t room, void *out, size_t *size_ret);
 
 /* Ends a failing creating call: returns NULL, or the dead handle with STUB_FAILED_HANDLE. */
 void *creation_failed(cl_int *errcode_ret, cl_int err);

@@ -3,6 +3,7 @@
 #include "internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct platform *platforms[2];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -169,6 +170,15 @@ static cl_int vendor_info(size_t room, void *out, size_t *size_ret)
 	return info_put(text, (size_t)n + 1, room, out, size_ret);
 }
 
+cl_int stub_put_name(const char *name, size_t room, void *out, size_t *size_ret)
+{
+	const char *more = getenv("STUB_TEXT");
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s%s", name, more ? more : "");
+	return info_put(text, strlen(text) + 1, room, out, size_ret);
+}
+
 static cl_int text_info(const char *text, size_t room, void *out, size_t *size_ret)
 {
 	return info_put(text, strlen(text) + 1, room, out, size_ret);
@@ -190,10 +200,10 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 	case CL_PLATFORM_PROFILE:
 		return text_info("FULL_PROFILE", room, out, size_ret);
 	case CL_PLATFORM_VERSION:
-		return text_info(stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub", room,
-				 out, size_ret);
+		return stub_put_name(stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub",
+				     room, out, size_ret);
 	case CL_PLATFORM_NAME:
-		return text_info(platform->index ? "stub second" : "stub", room, out, size_ret);
+		return stub_put_name(platform->index ? "stub second" : "stub", room, out, size_ret);
 	case CL_PLATFORM_VENDOR:
 		return vendor_info(room, out, size_ret);
 	case CL_PLATFORM_EXTENSIONS:

@@ -168,6 +168,10 @@ static enum probe_end probe_judge(const struct probe *p, char *why)
 			 log_strerror(p->between.error ? p->between.error : ECHILD));
 		return PROBE_NOT_MADE;
 	}
+	if (signal == SIGALRM) { /* the probe's own limit: tools/probe.c, and some proofs */
+		snprintf(why, PROBE_LINE_SIZE, "climport-probe does not answer in time");
+		return PROBE_HANGS;
+	}
 	if (signal)
 		snprintf(why, PROBE_LINE_SIZE, "climport-probe was ended by signal %d", signal);
 	else
@@ -202,9 +206,9 @@ enum probe_end probe_run(const char *key, const char *request, unsigned int pati
 		memcpy(line, p->between.line, PROBE_LINE_SIZE);
 		end = PROBE_ANSWERED;
 	} else if (job == JOB_ABANDONED) {
-		end = atomic_load(&p->between.started) ? PROBE_FAILED : PROBE_LOST;
+		end = atomic_load(&p->between.started) ? PROBE_HANGS : PROBE_LOST;
 		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not %s in %u seconds",
-			 end == PROBE_FAILED ? "answer" : "start", patience_ms / 1000);
+			 end == PROBE_HANGS ? "answer" : "start", patience_ms / 1000);
 	} else {
 		end = job == JOB_ENDED ? probe_judge(p, line) : PROBE_NOT_MADE;
 	}

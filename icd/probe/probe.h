@@ -10,6 +10,7 @@
 #ifndef ICD_PROBE_PROBE_H
 #define ICD_PROBE_PROBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define PROBE_KEY_SIZE 17
@@ -18,7 +19,8 @@
 
 enum probe_end {
 	PROBE_ANSWERED,
-	PROBE_FAILED,	   /* the driver hangs or crashes the probe */
+	PROBE_FAILED,	   /* the driver crashes or ends the probe */
+	PROBE_HANGS,	   /* the driver holds the probe up beyond its time */
 	PROBE_NO_PLATFORM, /* in the probe process no such platform runs the proof */
 	PROBE_LOST,	   /* killed, or not started in time: says nothing of the driver */
 	PROBE_NOT_MADE,	   /* for want of a process, of memory, or of climport-probe */
@@ -27,10 +29,16 @@ enum probe_end {
 /**
  * probe_run - have a proof of the platform of @key run
  * @request: the name of the proof, and words for the proof
- * @patience_ms: the time after which a missing answer is PROBE_FAILED; the probe goes on
+ * @patience_ms: the time after which a missing answer is PROBE_HANGS; the probe goes on
  * @line: set to the answer, or to the reason for a missing answer
  */
 enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms,
 			 char line[PROBE_LINE_SIZE]);
+
+/* Whether a missing answer is the driver's fault. */
+static inline bool probe_blames_driver(enum probe_end end)
+{
+	return end == PROBE_FAILED || end == PROBE_HANGS;
+}
 
 #endif /* ICD_PROBE_PROBE_H */

@@ -118,14 +118,14 @@ static void verdict_keep(const char *key, enum verdict verdict, const char *why)
 /* Whether the probe that gave no answer tells something about the driver. */
 static enum verdict verdict_judge(enum probe_end end, const char *line, char why[VERDICT_WHY_SIZE])
 {
-	const bool has_died = end == PROBE_FAILED;
-
+	if (probe_blames_driver(end)) {
+		snprintf(why, VERDICT_WHY_SIZE, "the driver %s (%.*s)",
+			 end == PROBE_HANGS ? "hangs" : "dies", VERDICT_WHY_SIZE - 32, line);
+		return VERDICT_FAILED;
+	}
 	if (end == PROBE_ANSWERED)
 		line = "climport-probe answers nonsense";
-	snprintf(why, VERDICT_WHY_SIZE, "%s%.*s%s", has_died ? "the driver dies (" : "",
-		 VERDICT_WHY_SIZE - 32, line, has_died ? ")" : "");
-	if (has_died)
-		return VERDICT_FAILED;
+	snprintf(why, VERDICT_WHY_SIZE, "%.*s", VERDICT_WHY_SIZE - 1, line);
 	return end == PROBE_NOT_MADE ? VERDICT_UNKNOWN : VERDICT_UNANSWERED;
 }
 

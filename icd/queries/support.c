@@ -110,7 +110,7 @@ static bool support_ask(cl_platform_id platform, const char *key, bool lasting, 
 	log_debug(
 		"no probe process answers, so the platform's extension names are not reported: %s",
 		line);
-	if (lasting && (end == PROBE_FAILED || end == PROBE_NO_PLATFORM))
+	if (lasting && (probe_blames_driver(end) || end == PROBE_NO_PLATFORM))
 		takes_keep_unanswered(key, line);
 	return false;
 }

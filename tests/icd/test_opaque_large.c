@@ -417,6 +417,8 @@ static const struct bad_probe {
 	  "answers nonsense" },
 	{ "aborts", PROBE_SCRIPT "kill -ABRT $$", CL_INVALID_OPERATION, "ended by signal 6" },
 	{ "exits", PROBE_SCRIPT "exit 1", CL_INVALID_OPERATION, "ended with status 1" },
+	{ "hangs", PROBE_SCRIPT "kill -ALRM $$", CL_INVALID_OPERATION,
+	  "the driver hangs (climport-probe does not answer in time)" },
 };
 
 TEST_EACH(bad_probe, struct bad_probe, bad_probes,

@@ -167,5 +167,5 @@ bool image_proof_ask(const struct zero_copy *proofs, const struct selftest_image
 		*found = (enum tested)answer;
 	else
 		log_debug("the self-test of images in a process of its own: %s", line);
-	return end != PROBE_FAILED;
+	return !probe_blames_driver(end);
 }

@@ -62,6 +62,15 @@ bool arguments_have(char **argv, const char *word)
 	return *argv;
 }
 
+bool option_names(const char *value, unsigned int number, const char *name)
+{
+	if (!value)
+		return true;
+	if (*value && strspn(value, "0123456789") == strlen(value))
+		return strtoul(value, NULL, 10) == number;
+	return strcasestr(name, value) != NULL;
+}
+
 size_t parse_size(const char *text)
 {
 	static const char units[] = "KMG";

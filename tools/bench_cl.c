@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device, and the kernels that read and write memory at its full speed. */
+#include "arguments.h"
 #include "bench.h"
 #include "kernel_cache.h"
 #include "paths.h"
@@ -160,7 +161,7 @@ void bench_choose(struct bench *b)
 	clGetPlatformIDs(MAX_PLATFORMS, platforms, &count);
 	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++)
 		if (!clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL) &&
-		    (!options->platform || strstr(name, options->platform)))
+		    option_names(options->platform, i, name))
 			choose_of(b, platforms[i], options->device, &best);
 	if (!best)
 		bench_leave_out(b, "there is no such OpenCL platform or device; see climport info");

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arguments.h"
+
 #define GROUP "query"
 #define LATER 5
 #define MOST_SECONDS 10 /* for a probe whose program is gone */
@@ -32,7 +34,7 @@ static cl_platform_id bench_query_platform(const char *wanted)
 	clGetPlatformIDs(MOST_PLATFORMS, platforms, &count);
 	for (cl_uint i = 0; i < count && i < MOST_PLATFORMS; i++)
 		if (!clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL) &&
-		    (!wanted || strstr(name, wanted)))
+		    option_names(wanted, i, name))
 			return platforms[i];
 	bench_fatal("there is no such OpenCL platform");
 }

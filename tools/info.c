@@ -23,16 +23,6 @@ struct info_options {
 	const struct info_form *form;
 };
 
-/* As the layer reads CLIMPORT_PLATFORM and CLIMPORT_DEVICE. */
-static bool info_is_wanted(const char *wanted, cl_uint number, const char *name)
-{
-	if (!wanted)
-		return true;
-	if (*wanted && strspn(wanted, "0123456789") == strlen(wanted))
-		return strtoul(wanted, NULL, 10) == number;
-	return strcasestr(name, wanted);
-}
-
 static void info_read_extension(cl_device_id id, struct info_device *device)
 {
 	char extensions[16384] = "";
@@ -85,7 +75,7 @@ static cl_uint info_print_platform(const struct info_options *options, cl_platfo
 		clGetDeviceInfo(devices[i], CL_DEVICE_NAME, sizeof(device.name), device.name, NULL);
 		clGetDeviceInfo(devices[i], CL_DRIVER_VERSION, sizeof(device.driver), device.driver,
 				NULL);
-		if (!info_is_wanted(options->device, i, device.name))
+		if (!option_names(options->device, i, device.name))
 			continue;
 		info_read_device(id, devices[i], &device);
 		options->form->device(&device);
@@ -116,7 +106,7 @@ static cl_uint info_print(const struct info_options *options, const cl_platform_
 
 		clGetPlatformInfo(ids[i], CL_PLATFORM_NAME, sizeof(platform.name), platform.name,
 				  NULL);
-		if (info_is_wanted(options->platform, i, platform.name))
+		if (option_names(options->platform, i, platform.name))
 			printed += info_print_platform(options, ids[i], &platform);
 	}
 	options->form->end();

@@ -159,7 +159,8 @@ static const char *spec_take_platform(const cl_platform_id *platforms, cl_uint c
 		spec.platform = platforms[i];
 		spec_set_name(spec.platform_name, sizeof(spec.platform_name),
 			      spec_platform_string(CL_PLATFORM_NAME));
-		if (!strstr(spec.platform_name, run->platform) || !spec_take_device(run->device))
+		if (!strcasestr(spec.platform_name, run->platform) ||
+		    !spec_take_device(run->device))
 			continue;
 		if (run->plain || spec_device_has_extension())
 			return NULL;

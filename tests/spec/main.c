@@ -13,6 +13,7 @@
 #include "list.h"
 #include "runner.h"
 #include "tools/terminal.h"
+#include "watch.h"
 
 enum { WRONG_USAGE = 2, TEST_SECONDS = 60, TOTAL_SECONDS = 3600 };
 
@@ -181,10 +182,13 @@ static void conform_open_standard_files(void)
 /* The status, if everything that was printed is written. */
 static int conform_end(int status)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	const int failed = fflush(stdout) || ferror(stdout), error = errno;
+
+	watch_finish();
+	if (!failed)
 		return status;
 	terminal_line(stderr, 4, "climport-conform: the results cannot be written: %s",
-		      strerror(errno));
+		      strerror(error));
 	return WRONG_USAGE;
 }
 

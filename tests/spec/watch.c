@@ -217,6 +217,14 @@ static bool watch_has_ended(const struct watch *w)
 	return waitid(P_PID, w->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
+void watch_finish(void)
+{
+	if (!stop_signal)
+		return;
+	signal(stop_signal, SIG_DFL);
+	raise(stop_signal);
+}
+
 _Noreturn static void watch_stop(void)
 {
 	sigset_t signals;

@@ -49,4 +49,7 @@ struct watch_result watch_run(void (*body)(void *arg), void *arg, unsigned int s
 /* For events: the process has all its seconds again. */
 void watch_restart(void);
 
+/* Ends the calling process if such a signal has come since the last watch_run(). */
+void watch_finish(void);
+
 #endif /* TESTS_SPEC_WATCH_H */

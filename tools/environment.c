@@ -106,6 +106,9 @@ const struct environment_variable environment_variables[] = {
 	  "holds where XDG_CACHE_HOME or XDG_CONFIG_HOME is not set" },
 	{ "NO_COLOR", "tool", "any text", "not set",
 	  "set, and not empty: no colours on a terminal. Elsewhere there are none" },
+	{ "LD_PRELOAD", "layer, and the dynamic linker", "a list of files", "none",
+	  "a probe process has these libraries, apart from runtimes of sanitizers and of "
+	  "valgrind, and results of self-tests hold for them" },
 	{ "TERM", "tool", "a terminal's name", "none", "not set, or dumb: no colours" },
 	{ "TMPDIR", "tool", "a folder", "/tmp",
 	  "climport bench makes an empty XDG_CACHE_HOME there" },

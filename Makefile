@@ -23,7 +23,7 @@ JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo packages conform check check-long check-debug check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench deps clean FORCE
+.PHONY: all demo packages dkms conform check check-long check-debug check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench deps clean FORCE
 
 all: build/release
 
@@ -40,6 +40,10 @@ packages: deps
 
 demo: build/release
 	examples/run-demo build/release
+
+# The sources of the kernel modules to $(DESTDIR)/usr/src.
+dkms:
+	tools/dkms $(DESTDIR)
 
 conform:
 	$(MAKE) -C tests/spec OUT=$(CURDIR)/build/conform

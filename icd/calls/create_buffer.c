@@ -8,6 +8,7 @@
  * error of the layer's, and each error of the driver's.  A decision says which, for each buffer.
  */
 #include "icd/calls/import_memory.h"
+#include "icd/calls/in_place.h"
 #include "icd/config.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
@@ -45,7 +46,9 @@ static cl_mem create_buffer_import(const struct create_buffer_call *c, struct co
 	if (!request.in_place)
 		return NULL;
 	mem = import_memory_in_place(c->context, context, &request, err);
-	if (!mem)
+	if (mem)
+		in_place_created(mem);
+	else
 		in_place_free(request.in_place);
 	return mem;
 }

@@ -18,6 +18,43 @@ struct memobj *in_place_get(cl_mem mem)
 	return NULL;
 }
 
+static cl_int in_place_query_references(cl_mem mem, cl_uint *references)
+{
+	return next.clGetMemObjectInfo(mem, CL_MEM_REFERENCE_COUNT, sizeof(*references), references,
+				       NULL);
+}
+
+/* The references to the hidden buffer around an import; 0: there is none. */
+static cl_uint in_place_hidden_references(const struct memobj *obj)
+{
+	cl_uint references = 0;
+	cl_mem hidden = NULL;
+
+	if (obj->hidden)
+		next.clGetMemObjectInfo(obj->handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(hidden),
+					&hidden, NULL);
+	return hidden && !in_place_query_references(hidden, &references) ? references : 0;
+}
+
+void in_place_created(cl_mem mem)
+{
+	struct memobj *obj = in_place_get(mem);
+
+	if (obj)
+		in_place_begin_references(obj->in_place, in_place_hidden_references(obj));
+	memobj_put(obj);
+}
+
+cl_int in_place_references(const struct memobj *obj, cl_uint *references)
+{
+	cl_int err = in_place_query_references(obj->handle, references);
+
+	if (!err)
+		*references +=
+			in_place_map_references(obj->in_place, in_place_hidden_references(obj));
+	return err;
+}
+
 static char *in_place_address(const struct memobj *obj)
 {
 	return (char *)obj->region->addr + obj->origin;

@@ -18,6 +18,12 @@
 /* A reference to the record of an in-place buffer, to be put; NULL: @mem is none. */
 struct memobj *in_place_get(cl_mem mem);
 
+/* An in-place buffer is new. */
+void in_place_created(cl_mem mem);
+
+/* The driver's references to an in-place buffer, with those of its maps. */
+cl_int in_place_references(const struct memobj *obj, cl_uint *references);
+
 /* The arguments of a map. */
 struct in_place_call {
 	cl_command_queue queue;

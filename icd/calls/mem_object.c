@@ -2,10 +2,10 @@
 /* References to memory objects, and questions about them. */
 #include "icd/access/mapping.h"
 #include "icd/access/queue_bracket.h"
+#include "icd/calls/in_place.h"
 #include "icd/info_answer.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/objects/in_place.h"
 #include "icd/objects/memobj.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/thread.h"
@@ -43,6 +43,7 @@ cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 	const struct memobj *import;
 	struct memobj *gone = memobj_release(mem, &import);
 
+
 	return gone || import ? mem_object_release_last(mem, gone, import)
 			      : next.clReleaseMemObject(mem);
 }
@@ -63,6 +64,15 @@ static size_t mem_object_offset(const struct memobj *obj)
 	return type == CL_MEM_OBJECT_BUFFER ? obj->origin : 0;
 }
 
+static cl_int mem_object_references(const struct memobj *obj, size_t size, void *value,
+				    size_t *size_ret)
+{
+	cl_uint references = 0;
+	cl_int err = in_place_references(obj, &references);
+
+	return err ? err : info_answer(&references, sizeof(references), size, value, size_ret);
+}
+
 /*
  * An in-place buffer shows what the program has asked for.  False: the answer is that of any import.
  * No memory of clSVMAlloc() is in place.
@@ -81,6 +91,8 @@ static bool mem_object_in_place_info(const struct memobj *obj, cl_mem_info name,
 		*err = info_answer(&pointer, sizeof(pointer), size, value, size_ret);
 	else if (name == CL_MEM_MAP_COUNT)
 		*err = info_answer(&maps, sizeof(maps), size, value, size_ret);
+	else if (name == CL_MEM_REFERENCE_COUNT)
+		*err = mem_object_references(obj, size, value, size_ret);
 	else if (name == CL_MEM_PROPERTIES && in_place_has_properties(obj->in_place))
 		*err = info_answer(&end, sizeof(end), size, value, size_ret);
 	else

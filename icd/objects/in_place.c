@@ -16,7 +16,11 @@ struct in_place {
 	cl_mem_flags flags;
 	bool has_properties;
 	bool is_counted;
-	struct list maps; /* of struct in_place_map, the last at the end */
+	struct list maps;	/* of struct in_place_map, the last at the end */
+	struct in_place *owner; /* of a sub-buffer: the buffer's, which lives longer; or NULL */
+	/* Of a buffer, with its sub-buffers: */
+	atomic_uint parts, all_maps;
+	cl_uint references; /* to the hidden buffer at first; 0: there is no hidden buffer */
 };
 
 struct in_place_map {
@@ -28,7 +32,7 @@ LOCK_DEFINE(in_place_lock, LOCK_LAST); /* the lists of maps */
 
 static atomic_uint in_place_buffers; /* live records that are counted */
 
-struct in_place *in_place_create_part(cl_mem_flags flags)
+struct in_place *in_place_create_part(struct in_place *owner, cl_mem_flags flags)
 {
 	struct in_place *in_place = malloc(sizeof(*in_place));
 
@@ -36,8 +40,10 @@ struct in_place *in_place_create_part(cl_mem_flags flags)
 		log_error("no memory for the record of a buffer");
 		return NULL;
 	}
-	*in_place = (struct in_place){ .flags = flags };
+	*in_place = (struct in_place){ .flags = flags, .owner = owner };
 	list_init(&in_place->maps);
+	if (owner)
+		atomic_fetch_add(&owner->parts, 1);
 	return in_place;
 }
 
@@ -56,7 +62,7 @@ static bool in_place_count(void)
 
 struct in_place *in_place_create(cl_mem_flags flags, bool has_properties)
 {
-	struct in_place *in_place = in_place_create_part(flags);
+	struct in_place *in_place = in_place_create_part(NULL, flags);
 
 	if (!in_place)
 		return NULL;
@@ -74,6 +80,8 @@ void in_place_free(struct in_place *in_place)
 		return;
 	if (in_place->is_counted)
 		atomic_fetch_sub(&in_place_buffers, 1);
+	if (in_place->owner)
+		atomic_fetch_sub(&in_place->owner->parts, 1);
 	for (struct list *link; (link = list_take(&in_place->maps));)
 		free(container_of(link, struct in_place_map, link));
 	free(in_place);
@@ -110,9 +118,16 @@ void in_place_map_free(struct in_place_map *map)
 	free(map);
 }
 
+/* The maps of a buffer and of its sub-buffers. */
+static atomic_uint *in_place_all_maps(struct in_place *in_place)
+{
+	return in_place->owner ? &in_place->owner->all_maps : &in_place->all_maps;
+}
+
 void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void *of_driver)
 {
 	map->of_driver = of_driver;
+	atomic_fetch_add(in_place_all_maps(in_place), 1);
 	lock_acquire(&in_place_lock);
 	list_add(&in_place->maps, &map->link);
 	lock_release(&in_place_lock);
@@ -127,6 +142,21 @@ cl_uint in_place_map_count(const struct in_place *in_place)
 		count++;
 	lock_release(&in_place_lock);
 	return count;
+}
+
+void in_place_begin_references(struct in_place *in_place, cl_uint hidden)
+{
+	in_place->references = hidden;
+}
+
+cl_uint in_place_map_references(const struct in_place *in_place, cl_uint hidden)
+{
+	const cl_uint maps = atomic_load(&in_place->all_maps);
+	const cl_uint others = in_place->references + atomic_load(&in_place->parts);
+
+	if (!in_place->references || hidden <= others)
+		return 0;
+	return hidden - others < maps ? hidden - others : maps;
 }
 
 static struct in_place_map *in_place_map_find(const struct in_place *in_place, const void *pointer)
@@ -150,6 +180,8 @@ struct in_place_map *in_place_map_take(struct in_place *in_place, const void *po
 	if (map)
 		list_remove(&map->link);
 	lock_release(&in_place_lock);
+	if (map)
+		atomic_fetch_sub(in_place_all_maps(in_place), 1);
 	return map;
 }
 

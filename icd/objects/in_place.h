@@ -24,11 +24,11 @@ struct in_place;
 struct in_place *in_place_create(cl_mem_flags flags, bool has_properties);
 
 /*
- * The record of a sub-buffer, whose memory is a buffer's.  Other records count: the driver's object of
+ * The record of a sub-buffer of @owner, whose memory is the buffer's.  Other records count: the driver's object of
  * each has a descriptor of the process, and the program's own descriptors come first.  So
  * in_place_create() fails, logged, once the live buffers have a quarter of the descriptors.
  */
-struct in_place *in_place_create_part(cl_mem_flags flags);
+struct in_place *in_place_create_part(struct in_place *owner, cl_mem_flags flags);
 
 /* @in_place may be NULL. */
 void in_place_free(struct in_place *in_place);
@@ -51,6 +51,17 @@ void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void 
 
 /* Maps that are recorded: a driver may count those of a sub-buffer on the buffer (PoCL 3.1). */
 cl_uint in_place_map_count(const struct in_place *in_place);
+
+/*
+ * A driver may count a map as a reference to a hidden buffer around the program's buffer (PoCL).  The
+ * program's buffer has the reference then.
+ *
+ * @hidden: the references to the hidden buffer: first when the program's buffer is new, then now
+ */
+void in_place_begin_references(struct in_place *in_place, cl_uint hidden);
+
+/* At most one for each map of the buffer and of its sub-buffers: commands have references, too. */
+cl_uint in_place_map_references(const struct in_place *in_place, cl_uint hidden);
 
 /* The last map with the pointer, which the caller then owns; NULL: there is none. */
 struct in_place_map *in_place_map_take(struct in_place *in_place, const void *pointer);

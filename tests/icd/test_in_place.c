@@ -42,13 +42,37 @@ static void test_in_place_unmap(cl_mem mem, void *pointer)
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 }
 
-static cl_uint test_in_place_map_count(cl_mem mem)
+static cl_uint test_in_place_count(cl_mem mem, cl_mem_info name)
 {
 	cl_uint count = 77;
 
-	EXPECT_EQ(cl.clGetMemObjectInfo(mem, CL_MEM_MAP_COUNT, sizeof(count), &count, NULL),
-		  CL_SUCCESS);
+	EXPECT_EQ(cl.clGetMemObjectInfo(mem, name, sizeof(count), &count, NULL), CL_SUCCESS);
 	return count;
+}
+
+static cl_uint test_in_place_map_count(cl_mem mem)
+{
+	return test_in_place_count(mem, CL_MEM_MAP_COUNT);
+}
+
+struct references {
+	cl_mem mem;
+	cl_uint count;
+};
+
+static bool test_in_place_are_references(void *expected)
+{
+	const struct references *e = expected;
+
+	return test_in_place_count(e->mem, CL_MEM_REFERENCE_COUNT) == e->count;
+}
+
+/* A command that is complete may have a reference for a while. */
+static void expect_references(cl_mem mem, cl_uint count)
+{
+	struct references expected = { mem, count };
+
+	EXPECT(process_settles(test_in_place_are_references, &expected));
 }
 
 TEST(in_place, "Kernels work in place on the memory of a buffer with a host pointer.")
@@ -244,6 +268,51 @@ TEST_EACH(map_count, struct place, places,
 	EXPECT_EQ(test_in_place_map_count(mem), 1);
 	test_in_place_unmap(mem, pointer);
 	EXPECT_EQ(test_in_place_map_count(mem), 0);
+	cl.clReleaseMemObject(mem);
+	in_place_close();
+}
+
+TEST_EACH(
+	map_references, struct place, places,
+	"If a driver counts a map as a reference to the buffer, the buffer has the reference, also "
+	"of a map of a sub-buffer.")
+{
+	const cl_buffer_region region = { 0, 100 };
+	unsigned char *p, *pointer, *part;
+	cl_mem mem, sub;
+	cl_uint before;
+
+	in_place_open();
+	stub_set(STUB_MAPS_AT_ROOT, 1);
+	p = pages_map(2) + row->offset;
+	mem = test_in_place_create(0, p, row->size);
+	sub = cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+	before = test_in_place_count(mem, CL_MEM_REFERENCE_COUNT);
+	pointer = test_in_place_map(mem, CL_MAP_READ, 0, row->size);
+	expect_references(mem, before + 1);
+	part = test_in_place_map(sub, CL_MAP_READ, 0, 100);
+	expect_references(mem, before + 2);
+	expect_references(sub, 1);
+	test_in_place_unmap(mem, pointer);
+	test_in_place_unmap(sub, part);
+	expect_references(mem, before);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	in_place_close();
+}
+
+TEST_EACH(map_own_references, struct place, places,
+	  "If a driver counts no map as a reference, nor does the buffer.")
+{
+	unsigned char *p, *pointer;
+	cl_mem mem;
+
+	in_place_open();
+	p = pages_map(2) + row->offset;
+	mem = test_in_place_create(0, p, row->size);
+	pointer = test_in_place_map(mem, CL_MAP_READ, 0, row->size);
+	expect_references(mem, 1);
+	test_in_place_unmap(mem, pointer);
 	cl.clReleaseMemObject(mem);
 	in_place_close();
 }

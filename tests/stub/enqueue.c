@@ -161,6 +161,20 @@ static struct mem *maps_owner(struct mem *mem)
 	return stub_get(STUB_MAPS_AT_ROOT) ? mem_root(mem) : mem;
 }
 
+static void maps_count(struct mem *mem)
+{
+	atomic_fetch_add(&maps_owner(mem)->maps, 1);
+	if (stub_get(STUB_MAPS_AT_ROOT))
+		object_retain(mem_root(mem));
+}
+
+static void maps_uncount(struct mem *mem)
+{
+	atomic_fetch_sub(&maps_owner(mem)->maps, 1);
+	if (stub_get(STUB_MAPS_AT_ROOT))
+		mem_put(mem_root(mem));
+}
+
 void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle, cl_bool blocking,
 					  cl_map_flags flags, size_t offset, size_t size, WAIT,
 					  cl_int *errcode_ret)
@@ -184,7 +198,7 @@ void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle,
 	err = queue_submit(queue, &op, num, list, event, blocking);
 	if (err)
 		return creation_failed(errcode_ret, err);
-	atomic_fetch_add(&maps_owner(mem)->maps, 1);
+	maps_count(mem);
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;
 	return pointer ? pointer : (mem->host_ptr ? mem->host_ptr : mem->data) + offset;
@@ -209,7 +223,7 @@ cl_int CL_API_CALL stub_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem h
 	op_hold(&op);
 	err = queue_submit(queue, &op, num, list, event, false);
 	if (!err)
-		atomic_fetch_sub(&maps_owner(mem)->maps, 1);
+		maps_uncount(mem);
 	return err;
 }
 

@@ -96,11 +96,14 @@ static cl_int CL_API_CALL layer_retain_command_buffer(cl_command_buffer_khr hand
 {
 	const struct command_functions *functions = command_functions_of(handle);
 	__typeof__(&layer_retain_command_buffer) driver = functions ? functions->retain : NULL;
+	cl_int err;
 
 	if (!driver)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	command_buffer_retain(handle);
-	return driver(handle);
+	err = driver(handle);
+	if (!err)
+		command_buffer_retain(handle);
+	return err;
 }
 
 static cl_int CL_API_CALL layer_release_command_buffer(cl_command_buffer_khr handle)
@@ -114,7 +117,7 @@ static cl_int CL_API_CALL layer_release_command_buffer(cl_command_buffer_khr han
 		return CL_INVALID_COMMAND_BUFFER_KHR;
 	gone = command_buffer_release(handle);
 	err = driver(handle);
-	command_buffer_drop(gone);
+	command_buffer_released(handle, gone, err);
 	return err;
 }
 

@@ -18,17 +18,19 @@ struct event_callback {
 
 cl_int CL_API_CALL layer_clRetainEvent(cl_event event)
 {
-	proxy_event_retain(event);
-	return next.clRetainEvent(event);
+	cl_int err = next.clRetainEvent(event);
+
+	if (!err)
+		proxy_event_retain(event);
+	return err;
 }
 
 cl_int CL_API_CALL layer_clReleaseEvent(cl_event event)
 {
-	cl_event command = proxy_event_release(event);
+	struct proxy_event *gone = proxy_event_release(event);
 	cl_int err = next.clReleaseEvent(event);
 
-	if (command)
-		next.clReleaseEvent(command);
+	proxy_event_released(event, gone, err);
 	return err;
 }
 

@@ -56,8 +56,11 @@ cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
 
 cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
 {
-	kernel_args_release(kernel);
-	return next.clReleaseKernel(kernel);
+	struct kernel_args *args = kernel_args_release(kernel);
+	cl_int err = next.clReleaseKernel(kernel);
+
+	kernel_args_released(kernel, args, err);
+	return err;
 }
 
 cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,

@@ -12,8 +12,11 @@
 
 cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 {
-	memobj_retain(mem);
-	return next.clRetainMemObject(mem);
+	cl_int err = next.clRetainMemObject(mem);
+
+	if (!err)
+		memobj_retain(mem);
+	return err;
 }
 
 /*
@@ -34,7 +37,10 @@ static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const str
 	}
 	err = memobj_watch_release(mem);
 	import_release_returned(release);
-	memobj_put(gone);
+	if (err)
+		memobj_undo_release(mem, gone);
+	else
+		memobj_put(gone);
 	return err;
 }
 
@@ -43,9 +49,14 @@ cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 	const struct memobj *import;
 	struct memobj *gone = memobj_release(mem, &import);
 
+	cl_int err;
 
-	return gone || import ? mem_object_release_last(mem, gone, import)
-			      : next.clReleaseMemObject(mem);
+	if (gone || import)
+		return mem_object_release_last(mem, gone, import);
+	err = next.clReleaseMemObject(mem);
+	if (err)
+		memobj_undo_release(mem, NULL);
+	return err;
 }
 
 static const cl_mem *mem_object_parent(const struct memobj *obj)

@@ -97,11 +97,17 @@ cl_int CL_API_CALL layer_clEnqueueSVMFree(
 	void(CL_CALLBACK *free_function)(cl_command_queue, cl_uint, void *[], void *),
 	void *user_data, cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
+	const bool is_recorded = config_in_place() && !free_function;
+	cl_int err;
+
 	queue_bracket_close(queue);
-	for (cl_uint i = 0; config_in_place() && !free_function && pointers && i < count; i++)
-		svm_remove(pointers[i]);
-	return next.clEnqueueSVMFree(queue, count, pointers, free_function, user_data, num_wait,
-				     wait, event);
+	if (is_recorded)
+		svm_begin_free(count, pointers);
+	err = next.clEnqueueSVMFree(queue, count, pointers, free_function, user_data, num_wait,
+				    wait, event);
+	if (is_recorded)
+		svm_end_free(count, pointers, err);
+	return err;
 }
 
 cl_int CL_API_CALL layer_clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to,

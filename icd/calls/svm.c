@@ -12,7 +12,7 @@ void *CL_API_CALL layer_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, s
 {
 	void *memory = next.clSVMAlloc(context, flags, size, alignment);
 
-	if (!memory || !config_in_place() || svm_add(memory, size))
+	if (!memory || !config_in_place() || svm_add(context, memory, size))
 		return memory;
 	next.clSVMFree(context, memory);
 	return NULL;
@@ -21,6 +21,6 @@ void *CL_API_CALL layer_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, s
 void CL_API_CALL layer_clSVMFree(cl_context context, void *memory)
 {
 	if (memory && config_in_place())
-		svm_remove(memory);
+		svm_remove(context, memory);
 	next.clSVMFree(context, memory);
 }

@@ -31,7 +31,7 @@ bool command_buffer_add(cl_command_buffer_khr handle, const struct command_targe
 	return false;
 }
 
-void command_buffer_drop(struct command_buffer *b)
+static void command_buffer_drop(struct command_buffer *b)
 {
 	if (!b || !handle_record_put(&b->record))
 		return;
@@ -58,6 +58,12 @@ void command_buffer_retain(cl_command_buffer_khr handle)
 struct command_buffer *command_buffer_release(cl_command_buffer_khr handle)
 {
 	return handle_table_release(&command_buffer_table, handle);
+}
+
+void command_buffer_released(cl_command_buffer_khr handle, struct command_buffer *gone, cl_int err)
+{
+	if (!err || !handle_table_undo_release(&command_buffer_table, handle, gone))
+		command_buffer_drop(gone);
 }
 
 static void command_buffer_prepend(struct command_buffer *b, struct command_use *uses)

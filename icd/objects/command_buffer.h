@@ -23,13 +23,13 @@ struct command_target command_target_of(cl_command_buffer_khr handle);
 void command_buffer_retain(cl_command_buffer_khr handle);
 
 /*
- * The application releases @handle.  Returns a reference if the handle was the last, to be put
- * when the driver's object is released; else NULL.
+ * The application is about to release @handle.  Returns the record if the handle is the last, else NULL.
+ * Ends with command_buffer_released().
  */
 struct command_buffer *command_buffer_release(cl_command_buffer_khr handle);
 
-/* @b may be NULL. */
-void command_buffer_drop(struct command_buffer *b);
+/* @err: the driver's.  A release that the driver has refused is undone. */
+void command_buffer_released(cl_command_buffer_khr handle, struct command_buffer *gone, cl_int err);
 
 /* Commands of @handle use @uses from now on.  Takes @uses over; returns the new stamp. */
 unsigned long command_buffer_use(cl_command_buffer_khr handle, struct command_use *uses);

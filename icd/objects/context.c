@@ -168,13 +168,15 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 		free(context);
 }
 
-/* A reference if the application's last handle goes, or NULL. */
-static struct context *context_drop(cl_context handle) REQUIRES(context_table.lock)
+/* A reference if a handle of the application's goes, or NULL. */
+static struct context *context_drop(cl_context handle, bool *is_last) REQUIRES(context_table.lock)
 {
 	struct context *context = handle_table_find(&context_table, handle);
 
-	if (!context || !context->record.handles || --context->record.handles)
+	*is_last = false;
+	if (!context || !context->record.handles)
 		return NULL;
+	*is_last = !--context->record.handles;
 	handle_record_hold(&context->record);
 	return context;
 }
@@ -206,18 +208,39 @@ static void context_release_last(struct context *context)
 		context_remove(context->handle, context);
 }
 
-void context_release(cl_context handle)
+struct context *context_release(cl_context handle)
 {
-	struct context *gone;
+	struct context *released;
+	bool is_last;
 
 	if (!handle_table_has(&context_table, handle))
-		return;
+		return NULL;
 	lock_acquire(&context_table.lock);
-	gone = context_drop(handle);
+	released = context_drop(handle, &is_last);
 	lock_release(&context_table.lock);
-	if (gone)
-		context_release_last(gone);
-	context_put(gone);
+	if (is_last)
+		context_release_last(released);
+	return released;
+}
+
+/* With the lock: the record has left the table with its last handle, or is there. */
+static void context_undo_drop(cl_context handle, struct context *released)
+	REQUIRES(context_table.lock)
+{
+	if (handle_table_find(&context_table, handle) == released)
+		released->record.handles++;
+	else if (handle_table_undo_drop(&context_table, handle, released))
+		handle_record_hold(&released->record);
+}
+
+void context_released(cl_context handle, struct context *released, cl_int err)
+{
+	if (released && err) {
+		lock_acquire(&context_table.lock);
+		context_undo_drop(handle, released);
+		lock_release(&context_table.lock);
+	}
+	context_put(released);
 }
 
 /* A context without a record may be one that a queue kept. */

@@ -27,9 +27,17 @@ void context_put(struct context *context);
  */
 void context_add(cl_context handle, context_notify_fn notify, void *user_data);
 
-/* The application has retained a context, and is about to release one. */
+/* The application has retained a context. */
 void context_retained(cl_context handle);
-void context_release(cl_context handle);
+
+/*
+ * The application is about to release a context.  Returns the context, or NULL: no record lost a handle.  Ends with
+ * context_released().
+ */
+struct context *context_release(cl_context handle);
+
+/* @err: the driver's.  A release that the driver has refused is undone. */
+void context_released(cl_context handle, struct context *released, cl_int err);
 
 /*
  * Whether the application has a reference to a context, which a queue may keep alive without one.

@@ -86,29 +86,33 @@ cl_uint proxy_event_references(cl_event event)
 	return references;
 }
 
-/* Drops a handle.  The command if the handle was the last; else NULL. */
-static cl_event proxy_event_drop(cl_event event) REQUIRES(proxy_event_table.lock)
+struct proxy_event *proxy_event_release(cl_event event)
 {
-	struct proxy_event *gone = handle_table_drop(&proxy_event_table, event);
-	cl_event command = gone ? gone->command : NULL;
-
-	proxy_event_put(gone);
-	return command;
-}
-
-cl_event proxy_event_release(cl_event event)
-{
-	const struct proxy_event *p;
-	cl_event command = NULL;
+	struct proxy_event *p, *gone = NULL;
 
 	if (!proxy_event_is_given(event))
 		return NULL;
 	lock_acquire(&proxy_event_table.lock);
 	p = handle_table_find(&proxy_event_table, event);
 	if (p && p->record.handles > p->callbacks)
-		command = proxy_event_drop(event);
+		gone = handle_table_drop(&proxy_event_table, event);
 	lock_release(&proxy_event_table.lock);
-	return command;
+	return gone;
+}
+
+static void proxy_event_end(struct proxy_event *gone)
+{
+	cl_event command = gone ? gone->command : NULL;
+
+	proxy_event_put(gone);
+	if (command)
+		next.clReleaseEvent(command);
+}
+
+void proxy_event_released(cl_event event, struct proxy_event *gone, cl_int err)
+{
+	if (!err || !handle_table_undo_release(&proxy_event_table, event, gone))
+		proxy_event_end(gone);
 }
 
 cl_event proxy_event_hold_callback(cl_event event)
@@ -131,16 +135,14 @@ cl_event proxy_event_hold_callback(cl_event event)
 
 void proxy_event_put_callback(cl_event event)
 {
-	cl_event command = NULL;
-	struct proxy_event *p;
+	struct proxy_event *p, *gone = NULL;
 
 	lock_acquire(&proxy_event_table.lock);
 	p = handle_table_find(&proxy_event_table, event);
 	if (p) {
 		p->callbacks--;
-		command = proxy_event_drop(event);
+		gone = handle_table_drop(&proxy_event_table, event);
 	}
 	lock_release(&proxy_event_table.lock);
-	if (command)
-		next.clReleaseEvent(command);
+	proxy_event_end(gone);
 }

@@ -54,11 +54,16 @@ static inline void proxy_event_retain(cl_event event)
 		handle_table_retain(&proxy_event_table, event);
 }
 
+struct proxy_event;
+
 /*
- * The application releases an event that may be a proxy.  Returns the command if the record is
- * gone: the caller releases the command behind the event.  NULL: nothing.
+ * The application is about to release an event that may be a proxy.  Returns the record if the handle was
+ * the last.  NULL: nothing.
  */
-cl_event proxy_event_release(cl_event event);
+struct proxy_event *proxy_event_release(cl_event event);
+
+/* @err: the driver's.  The end of a record releases the command; a refused release is undone. */
+void proxy_event_released(cl_event event, struct proxy_event *gone, cl_int err);
 
 /* A pending callback holds the record.  The command, or NULL if @event is no proxy. */
 cl_event proxy_event_hold_callback(cl_event event);

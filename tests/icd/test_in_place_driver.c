@@ -203,6 +203,50 @@ TEST_EACH(svm, struct svm_range, svm_ranges,
 	in_place_close();
 }
 
+/* A free that the driver refuses. */
+static void svm_free_without_context(void *pointers[])
+{
+	cl.clSVMFree(NULL, pointers[0]);
+}
+
+static void svm_free_without_queue(void *pointers[])
+{
+	EXPECT_EQ(cl.clEnqueueSVMFree(NULL, 1, pointers, NULL, NULL, 0, NULL, NULL),
+		  CL_INVALID_COMMAND_QUEUE);
+}
+
+static void svm_free_without_resources(void *pointers[])
+{
+	stub_fail("clEnqueueSVMFree", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clEnqueueSVMFree(fix.queue, 1, pointers, NULL, NULL, 0, NULL, NULL),
+		  CL_OUT_OF_RESOURCES);
+}
+
+static const struct svm_refusal {
+	const char *name;
+	void (*free)(void *pointers[]);
+} svm_refusals[] = {
+	{ "no_context", svm_free_without_context },
+	{ "no_queue", svm_free_without_queue },
+	{ "no_resources", svm_free_without_resources },
+};
+
+TEST_EACH(
+	svm_kept, struct svm_refusal, svm_refusals,
+	"After a free that the driver refuses, a buffer on memory of clSVMAlloc() is the driver's.")
+{
+	void *pointers[1];
+	cl_mem mem;
+
+	in_place_open();
+	pointers[0] = cl.clSVMAlloc(fix.context, CL_MEM_READ_WRITE, PAGE, 0);
+	row->free(pointers);
+	mem = test_in_place_create_own(0, pointers[0], PAGE);
+	cl.clReleaseMemObject(mem);
+	cl.clSVMFree(fix.context, pointers[0]);
+	in_place_close();
+}
+
 TEST(svm_in_queue, "Memory that clEnqueueSVMFree() frees is ordinary memory again.")
 {
 	void *pointers[1];

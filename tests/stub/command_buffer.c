@@ -72,7 +72,10 @@ cl_int CL_API_CALL stub_clFinalizeCommandBufferKHR(cl_command_buffer_khr handle)
 
 cl_int CL_API_CALL stub_clRetainCommandBufferKHR(cl_command_buffer_khr handle)
 {
-	CALL(clRetainCommandBufferKHR, U(handle));
+	cl_int err = CALL(clRetainCommandBufferKHR, U(handle));
+
+	if (err)
+		return err;
 	if (!object_get(handle, STUB_COMMAND_BUFFER))
 		return CL_INVALID_COMMAND_BUFFER_KHR;
 	object_retain(handle);
@@ -81,7 +84,10 @@ cl_int CL_API_CALL stub_clRetainCommandBufferKHR(cl_command_buffer_khr handle)
 
 cl_int CL_API_CALL stub_clReleaseCommandBufferKHR(cl_command_buffer_khr handle)
 {
-	CALL(clReleaseCommandBufferKHR, U(handle));
+	cl_int err = CALL(clReleaseCommandBufferKHR, U(handle));
+
+	if (err)
+		return err;
 	if (!object_get(handle, STUB_COMMAND_BUFFER))
 		return CL_INVALID_COMMAND_BUFFER_KHR;
 	stub_command_buffer_put((struct command_buffer *)handle);

@@ -143,7 +143,10 @@ cl_int CL_API_CALL stub_clRetainContext(cl_context handle)
 {
 	struct context *context = object_get(handle, STUB_CONTEXT);
 
-	CALL(clRetainContext, U(handle));
+	cl_int err = CALL(clRetainContext, U(handle));
+
+	if (err)
+		return err;
 	if (!context)
 		return CL_INVALID_CONTEXT;
 	context->handles++;
@@ -155,7 +158,10 @@ cl_int CL_API_CALL stub_clReleaseContext(cl_context handle)
 {
 	struct context *context = object_get(handle, STUB_CONTEXT);
 
-	CALL(clReleaseContext, U(handle));
+	cl_int err = CALL(clReleaseContext, U(handle));
+
+	if (err)
+		return err;
 	if (!context)
 		return CL_INVALID_CONTEXT;
 	context->handles--;

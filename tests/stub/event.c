@@ -266,7 +266,10 @@ cl_int CL_API_CALL stub_clSetEventCallback(cl_event handle, cl_int type,
 
 cl_int CL_API_CALL stub_clRetainEvent(cl_event handle)
 {
-	CALL(clRetainEvent, U(handle));
+	cl_int err = CALL(clRetainEvent, U(handle));
+
+	if (err)
+		return err;
 	if (!object_get(handle, STUB_EVENT))
 		return CL_INVALID_EVENT;
 	object_retain(handle);
@@ -277,7 +280,10 @@ cl_int CL_API_CALL stub_clReleaseEvent(cl_event handle)
 {
 	struct event *event = object_get(handle, STUB_EVENT);
 
-	CALL(clReleaseEvent, U(handle));
+	cl_int err = CALL(clReleaseEvent, U(handle));
+
+	if (err)
+		return err;
 	if (!event)
 		return CL_INVALID_EVENT;
 	stub_event_put(event);

@@ -214,7 +214,8 @@ void *CL_API_CALL stub_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, si
 void CL_API_CALL stub_clSVMFree(cl_context context, void *memory)
 {
 	CALL(clSVMFree, U(context), U(memory));
-	free(memory);
+	if (object_get(context, STUB_CONTEXT))
+		free(memory);
 }
 
 /* The memory is freed at once, also if the command waits. */

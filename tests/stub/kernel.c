@@ -82,7 +82,10 @@ cl_kernel CL_API_CALL stub_clCloneKernel(cl_kernel handle, cl_int *errcode_ret)
 
 cl_int CL_API_CALL stub_clRetainKernel(cl_kernel handle)
 {
-	CALL(clRetainKernel, U(handle));
+	cl_int err = CALL(clRetainKernel, U(handle));
+
+	if (err)
+		return err;
 	if (!object_get(handle, STUB_KERNEL))
 		return CL_INVALID_KERNEL;
 	object_retain(handle);
@@ -93,7 +96,10 @@ cl_int CL_API_CALL stub_clReleaseKernel(cl_kernel handle)
 {
 	struct kernel *kernel = object_get(handle, STUB_KERNEL);
 
-	CALL(clReleaseKernel, U(handle));
+	cl_int err = CALL(clReleaseKernel, U(handle));
+
+	if (err)
+		return err;
 	if (!kernel)
 		return CL_INVALID_KERNEL;
 	if (!object_release(kernel))

@@ -304,7 +304,10 @@ cl_int CL_API_CALL stub_clRetainMemObject(cl_mem handle)
 {
 	struct mem *mem = object_get(handle, STUB_MEM);
 
-	CALL(clRetainMemObject, U(handle));
+	cl_int err = CALL(clRetainMemObject, U(handle));
+
+	if (err)
+		return err;
 	if (!mem)
 		return CL_INVALID_MEM_OBJECT;
 	object_retain(mem);
@@ -315,7 +318,10 @@ cl_int CL_API_CALL stub_clReleaseMemObject(cl_mem handle)
 {
 	struct mem *mem = object_get(handle, STUB_MEM);
 
-	CALL(clReleaseMemObject, U(handle));
+	cl_int err = CALL(clReleaseMemObject, U(handle));
+
+	if (err)
+		return err;
 	if (!mem || mem->base.refs < 1)
 		return CL_INVALID_MEM_OBJECT;
 	mem_put(mem);

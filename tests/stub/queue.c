@@ -251,7 +251,10 @@ cl_int CL_API_CALL stub_clReleaseCommandQueue(cl_command_queue handle)
 {
 	struct queue *queue = object_get(handle, STUB_QUEUE);
 
-	CALL(clReleaseCommandQueue, U(handle));
+	cl_int err = CALL(clReleaseCommandQueue, U(handle));
+
+	if (err)
+		return err;
 	if (!queue)
 		return CL_INVALID_COMMAND_QUEUE;
 	queue_flush(queue);

@@ -213,7 +213,7 @@ STUB_API void stub_reset(void);
  * The @nth call from now that can fail, or the @nth call of @function, returns @code and has no
  * effect.  @nth 0 clears the fault.  stub_failed() tells whether the fault has happened.
  *
- * Some calls never fail, since no caller could recover: retain, release, address queries and
+ * Some calls fail by name alone, since few callers recover: retain, release, address queries and
  * clSetUserEventStatus.
  */
 STUB_API void stub_fail(const char *function, unsigned long nth, cl_int code);

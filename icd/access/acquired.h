@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Imports that a device has to acquire before a command uses them, and to release behind.
+ * Imports that a device has to acquire before a command uses them, and to release behind.  For a staged
+ * image (access/staged.h) the acquire is a copy, and the release is another copy.
  *
  *	acquire (application's wait list)
  *	command (acquire)
@@ -45,8 +46,8 @@ void acquired_cancel(struct acquired *a);
  * @event: the application's event; NULL: none
  * @blocking: wait until the release has run
  *
- * Returns CL_SUCCESS, or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if @blocking and the command
- * has failed.
+ * Returns CL_SUCCESS; CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if @blocking and the command has
+ * failed; or the driver's error if a copy to an in-place buffer is missing.
  */
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking);
 

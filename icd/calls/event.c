@@ -27,11 +27,7 @@ cl_int CL_API_CALL layer_clRetainEvent(cl_event event)
 
 cl_int CL_API_CALL layer_clReleaseEvent(cl_event event)
 {
-	struct proxy_event *gone = proxy_event_release(event);
-	cl_int err = next.clReleaseEvent(event);
-
-	proxy_event_released(event, gone, err);
-	return err;
+	return proxy_event_release(event);
 }
 
 static cl_int event_get_status(cl_event event, cl_int *status)

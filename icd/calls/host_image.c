@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host access to images, and copies from and to images: host_access.h. */
 #include "icd/calls/host_access.h"
+#include "icd/calls/in_place.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 
@@ -12,6 +13,8 @@ cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_mem image
 	struct access a;
 	cl_int err;
 
+	if (in_place_forbids(image, CL_MAP_READ))
+		return CL_INVALID_OPERATION;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueReadImage", queue, image, NULL, ACCESS_BOTH,
 				blocking);
@@ -31,6 +34,8 @@ cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_mem imag
 	struct access a;
 	cl_int err;
 
+	if (in_place_forbids(image, CL_MAP_WRITE))
+		return CL_INVALID_OPERATION;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueWriteImage", queue, NULL, image, ACCESS_BOTH,
 				blocking);

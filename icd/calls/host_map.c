@@ -7,6 +7,7 @@
 #include "icd/access/mapping.h"
 #include "icd/calls/host_access.h"
 #include "icd/calls/in_place.h"
+#include "icd/calls/in_place_image.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 
@@ -69,6 +70,17 @@ static void *host_map_in_place(const struct memobj *obj, const struct in_place_c
 	return ptr;
 }
 
+static void *host_map_image_in_place(const struct memobj *image,
+				     const struct in_place_image_call *call, cl_int *errcode_ret)
+{
+	cl_int err;
+	void *ptr = in_place_image_map(image, call, &err);
+
+	if (errcode_ret)
+		*errcode_ret = err;
+	return ptr;
+}
+
 static void *host_map_import(cl_mem buffer, const struct in_place_call *c, cl_int *errcode_ret)
 {
 	struct access a;
@@ -99,6 +111,23 @@ void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer
 	return ptr;
 }
 
+static void *host_map_image_import(cl_mem image, const struct in_place_image_call *c,
+				   cl_int *errcode_ret)
+{
+	struct access a;
+	cl_int err;
+	void *ptr;
+
+	access_none(&a, c->num_wait, c->wait, c->event);
+	err = host_map_begin(&a, "clEnqueueMapImage", c->queue, image, c->flags, c->blocking);
+	if (err)
+		return host_map_refuse(err, errcode_ret);
+	ptr = next.clEnqueueMapImage(c->queue, image, access_blocking(&a, c->blocking), c->flags,
+				     c->origin, c->region, c->row_pitch, c->slice_pitch, a.num_wait,
+				     a.wait, a.event, &err);
+	return host_map_end(&a, c->queue, image, ptr, err, c->blocking, errcode_ret);
+}
+
 void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
 					  cl_map_flags flags, const size_t *origin,
 					  const size_t *region, size_t *row_pitch,
@@ -106,18 +135,14 @@ void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, 
 					  const cl_event *wait, cl_event *event,
 					  cl_int *errcode_ret)
 {
-	struct access a;
-	cl_int err;
-	void *ptr;
+	const struct in_place_image_call call = { queue,     blocking,	  flags,    origin, region,
+						  row_pitch, slice_pitch, num_wait, wait,   event };
+	struct memobj *obj = in_place_get(image);
+	void *ptr = obj && obj->is_staged ? host_map_image_in_place(obj, &call, errcode_ret)
+					  : host_map_image_import(image, &call, errcode_ret);
 
-	access_none(&a, num_wait, wait, event);
-	err = host_map_begin(&a, "clEnqueueMapImage", queue, image, flags, blocking);
-	if (err)
-		return host_map_refuse(err, errcode_ret);
-	ptr = next.clEnqueueMapImage(queue, image, access_blocking(&a, blocking), flags, origin,
-				     region, row_pitch, slice_pitch, a.num_wait, a.wait, a.event,
-				     &err);
-	return host_map_end(&a, queue, image, ptr, err, blocking, errcode_ret);
+	memobj_put(obj);
+	return ptr;
 }
 
 static cl_int host_map_unmap(cl_command_queue queue, cl_mem mem, void *ptr, cl_uint num_wait,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images on imports, made by the method that took the import. */
 #include "icd/calls/derive.h"
+#include "icd/calls/in_place_image.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
@@ -13,6 +14,8 @@ static cl_mem image_create_by_method(struct context *context, const struct image
 	bool hides_parent = false;
 	cl_mem image;
 
+	if (!parent->method->create_image && parent->in_place)
+		return in_place_image_create(r, parent, err);
 	if (!parent->method->create_image) {
 		log_error("this device makes no usable images on imported memory");
 		*err = CL_INVALID_OPERATION;

@@ -90,12 +90,18 @@ static bool in_place_flags_are_wrong(cl_map_flags flags)
 	       (flags & both && flags & CL_MAP_WRITE_INVALIDATE_REGION);
 }
 
+cl_int in_place_check_map_flags(const struct memobj *obj, cl_map_flags flags)
+{
+	if (in_place_flags_are_wrong(flags))
+		return CL_INVALID_VALUE;
+	return in_place_forbids_map(obj, flags) ? CL_INVALID_OPERATION : CL_SUCCESS;
+}
+
 static cl_int in_place_check_map(const struct memobj *obj, const struct in_place_call *call)
 {
-	if (in_place_flags_are_wrong(call->flags) ||
-	    !in_place_has_range(obj, call->offset, call->size))
+	if (!in_place_has_range(obj, call->offset, call->size))
 		return CL_INVALID_VALUE;
-	return in_place_forbids_map(obj, call->flags) ? CL_INVALID_OPERATION : CL_SUCCESS;
+	return in_place_check_map_flags(obj, call->flags);
 }
 
 void *in_place_map(const struct memobj *obj, const struct in_place_call *call, cl_int *err)

@@ -52,7 +52,10 @@ cl_int in_place_unmap(const struct memobj *obj, cl_command_queue queue, const vo
  */
 void in_place_transfer(cl_mem buffer, size_t offset, size_t *size, const void *memory);
 
-/* Whether CL_MEM_HOST_* flags forbid a read or write, CL_MAP_READ or CL_MAP_WRITE, of an in-place buffer. */
+/* CL_INVALID_VALUE for wrong flags of a map, CL_INVALID_OPERATION for flags that CL_MEM_HOST_* forbids. */
+cl_int in_place_check_map_flags(const struct memobj *obj, cl_map_flags flags);
+
+/* Whether CL_MEM_HOST_* flags forbid a read or write, CL_MAP_READ or CL_MAP_WRITE, of an in-place buffer or image. */
 bool in_place_forbids(cl_mem buffer, cl_map_flags access);
 
 /* Whether one of @count objects is an in-place buffer. */

@@ -4,6 +4,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "icd/error.h"
+#include "icd/layer.h"
+#include "icd/objects/memobj_watch.h"
 #include "util/descriptor.h"
 #include "util/list.h"
 #include "util/lock.h"
@@ -20,6 +23,8 @@ struct in_place {
 	struct in_place *owner; /* of a sub-buffer: the buffer's, which lives longer; or NULL */
 	/* Of a buffer, with its sub-buffers: */
 	atomic_uint parts, all_maps;
+	cl_mem stage, source; /* held; NULL: no stage yet */
+	size_t stage_size;
 	cl_uint references; /* to the hidden buffer at first; 0: there is no hidden buffer */
 };
 
@@ -82,9 +87,72 @@ void in_place_free(struct in_place *in_place)
 		atomic_fetch_sub(&in_place_buffers, 1);
 	if (in_place->owner)
 		atomic_fetch_sub(&in_place->owner->parts, 1);
+	if (in_place->stage) {
+		next.clReleaseMemObject(in_place->stage);
+		memobj_watch_release(in_place->source);
+	}
 	for (struct list *link; (link = list_take(&in_place->maps));)
 		free(container_of(link, struct in_place_map, link));
 	free(in_place);
+}
+
+static cl_mem in_place_create_stage(cl_context context, cl_mem source, size_t *size, cl_int *err)
+{
+	cl_mem stage;
+
+	*err = next.clGetMemObjectInfo(source, CL_MEM_SIZE, sizeof(*size), size, NULL);
+	if (*err) {
+		error_of_driver("clGetMemObjectInfo", *err);
+		return NULL;
+	}
+	stage = next.clCreateBuffer(context, CL_MEM_READ_WRITE, *size, NULL, err);
+	stage = error_created_or_null("clCreateBuffer", stage, err);
+	if (!stage)
+		return NULL;
+	*err = next.clRetainMemObject(source);
+	if (!*err)
+		return stage;
+	error_of_driver("clRetainMemObject", *err);
+	next.clReleaseMemObject(stage);
+	return NULL;
+}
+
+/* The first stage is for all. */
+cl_mem in_place_get_stage(struct in_place *in_place, cl_context context, cl_mem source, cl_int *err)
+{
+	size_t size = 0;
+	cl_mem made, stage = in_place_stage(in_place, &size);
+
+	*err = CL_SUCCESS;
+	if (stage)
+		return stage;
+	made = in_place_create_stage(context, source, &size, err);
+	if (!made)
+		return NULL;
+	lock_acquire(&in_place_lock);
+	stage = in_place->stage;
+	if (!stage) {
+		in_place->stage = made;
+		in_place->source = source;
+		in_place->stage_size = size;
+	}
+	lock_release(&in_place_lock);
+	if (!stage)
+		return made;
+	next.clReleaseMemObject(made);
+	next.clReleaseMemObject(source);
+	return stage;
+}
+
+cl_mem in_place_stage(const struct in_place *in_place, size_t *size)
+{
+	cl_mem stage;
+
+	lock_acquire(&in_place_lock);
+	stage = in_place->stage;
+	*size = in_place->stage_size;
+	lock_release(&in_place_lock);
+	return stage;
 }
 
 cl_mem_flags in_place_flags(const struct in_place *in_place)

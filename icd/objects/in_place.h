@@ -39,6 +39,21 @@ bool in_place_has_properties(const struct in_place *in_place);
 /* The flags of the driver's object, of which the layer needs maps for reading. */
 cl_mem_flags in_place_driver_flags(cl_mem_flags flags);
 
+/*
+ * A stage: a buffer of the driver's in device memory, of which the driver makes images, since the driver
+ * makes no usable images of imports.  Commands on such images copy the in-place buffer to the stage and
+ * back (access/staged.h).
+ *
+ * @source: the driver's object of the in-place buffer, held until in_place_free()
+ *
+ * Returns the stage, made by the first call; or NULL with an error, logged.
+ */
+cl_mem in_place_get_stage(struct in_place *in_place, cl_context context, cl_mem source,
+			  cl_int *err);
+
+/* The stage that there is, and its size. */
+cl_mem in_place_stage(const struct in_place *in_place, size_t *size);
+
 /* A map of the buffer: the pointer that the program has, and the pointer that the driver gave. */
 struct in_place_map;
 

@@ -131,7 +131,16 @@ bool memobj_no_calls_in_callbacks(const struct memobj *import)
 
 bool memobj_needs_acquire(const struct memobj *obj)
 {
-	return obj->method->enqueue_acquire;
+	return obj->method->enqueue_acquire || obj->is_staged;
+}
+
+struct memobj *memobj_stage_source(const struct memobj *image)
+{
+	struct memobj *source = image->parent;
+
+	while (source->is_staged)
+		source = source->parent;
+	return source;
 }
 
 cl_mem memobj_root(const struct memobj *import)

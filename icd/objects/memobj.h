@@ -27,6 +27,7 @@ struct memobj {
 	struct memobj *parent;	      /* held; NULL for an import */
 	bool hides_parent;	      /* the driver does not know the parent: the layer answers */
 	const struct method_ops *method; /* by which the driver took the import */
+	bool is_staged; /* an image of an in-place buffer, on the buffer's stage: objects/in_place.h */
 	struct in_place *in_place; /* of an in-place buffer, released with the record; or NULL */
 	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
 };
@@ -59,8 +60,14 @@ bool memobj_markers_wait(const struct memobj *import);
 /* Whether callbacks of the driver's may not call the driver. */
 bool memobj_no_calls_in_callbacks(const struct memobj *import);
 
-/* Whether commands that use the object need memobj_enqueue_acquire() before, and _release() behind. */
+/*
+ * Whether commands that use the object need memobj_enqueue_acquire() before, and _release() behind; or,
+ * for a staged image, a copy before and a copy behind.
+ */
 bool memobj_needs_acquire(const struct memobj *obj);
+
+/* The in-place buffer of a staged image; borrowed. */
+struct memobj *memobj_stage_source(const struct memobj *image);
 
 /* Whether commands that use the object need a bracket, or memobj_enqueue_acquire(). */
 bool memobj_needs_access(const struct memobj *obj);

@@ -86,7 +86,8 @@ cl_uint proxy_event_references(cl_event event)
 	return references;
 }
 
-struct proxy_event *proxy_event_release(cl_event event)
+/* The record if the application is about to release the last handle. */
+static struct proxy_event *proxy_event_drop(cl_event event)
 {
 	struct proxy_event *p, *gone = NULL;
 
@@ -109,10 +110,19 @@ static void proxy_event_end(struct proxy_event *gone)
 		next.clReleaseEvent(command);
 }
 
-void proxy_event_released(cl_event event, struct proxy_event *gone, cl_int err)
+void proxy_event_unwrap(cl_event event)
 {
+	proxy_event_end(proxy_event_drop(event));
+}
+
+cl_int proxy_event_release(cl_event event)
+{
+	struct proxy_event *gone = proxy_event_drop(event);
+	cl_int err = next.clReleaseEvent(event);
+
 	if (!err || !handle_table_undo_release(&proxy_event_table, event, gone))
 		proxy_event_end(gone);
+	return err;
 }
 
 cl_event proxy_event_hold_callback(cl_event event)

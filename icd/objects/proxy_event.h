@@ -54,16 +54,14 @@ static inline void proxy_event_retain(cl_event event)
 		handle_table_retain(&proxy_event_table, event);
 }
 
-struct proxy_event;
-
 /*
- * The application is about to release an event that may be a proxy.  Returns the record if the handle was
- * the last.  NULL: nothing.
+ * clReleaseEvent() for an event that may be a proxy, whose command is released behind the event.  A release
+ * that the driver refuses changes nothing.
  */
-struct proxy_event *proxy_event_release(cl_event event);
+cl_int proxy_event_release(cl_event event);
 
-/* @err: the driver's.  The end of a record releases the command; a refused release is undone. */
-void proxy_event_released(cl_event event, struct proxy_event *gone, cl_int err);
+/* The layer keeps @event for itself, as the driver knows the event. */
+void proxy_event_unwrap(cl_event event);
 
 /* A pending callback holds the record.  The command, or NULL if @event is no proxy. */
 cl_event proxy_event_hold_callback(cl_event event);

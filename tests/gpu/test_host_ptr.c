@@ -151,6 +151,81 @@ TEST(host_ptr_parts, "A sub-buffer of a buffer in place is in place, and is mapp
 	host_ptr_close();
 }
 
+static cl_kernel host_ptr_image_kernel(void)
+{
+	const char *source =
+		"kernel void add(read_only image1d_buffer_t from,"
+		" write_only image1d_buffer_t to)"
+		"{ int i = get_global_id(0);"
+		" write_imageui(to, i, read_imageui(from, i) + (uint4)(1, 2, 3, 4)); }";
+	cl_int err = 1;
+	cl_program program = clCreateProgramWithSource(ours.context, 1, &source, NULL, &err);
+	cl_kernel kernel;
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clBuildProgram(program, 0, NULL, "", NULL, NULL), CL_SUCCESS);
+	kernel = clCreateKernel(program, "add", &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	clReleaseProgram(program);
+	return kernel;
+}
+
+static cl_mem host_ptr_image(cl_mem_flags flags, cl_mem mem)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+				     .image_width = PAGE / 4,
+				     .mem_object = mem };
+	cl_int err = 1;
+	cl_mem image = clCreateImage(ours.context, flags, &format, &desc, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return image;
+}
+
+TEST(host_ptr_images,
+     "Kernels read and write 1D images of buffers in place, 100 times, and the program's "
+     "memory has the pixels.")
+{
+	const size_t origin[3] = { 0 }, pixels[3] = { PAGE / 4, 1, 1 }, count = PAGE / 4;
+	cl_mem from, to, images[2];
+	size_t pitch = 0;
+	unsigned char *p;
+	cl_kernel kernel;
+
+	host_ptr_open();
+	p = host_ptr_map_pages(2);
+	from = host_ptr_buffer(CL_MEM_READ_ONLY, p, PAGE);
+	to = host_ptr_buffer(CL_MEM_READ_WRITE, p + PAGE, PAGE);
+	images[0] = host_ptr_image(CL_MEM_READ_ONLY, from);
+	images[1] = host_ptr_image(CL_MEM_WRITE_ONLY, to);
+	kernel = host_ptr_image_kernel();
+	for (cl_uint i = 0; i < 2; i++)
+		EXPECT_EQ(clSetKernelArg(kernel, i, sizeof(cl_mem), &images[i]), CL_SUCCESS);
+	for (int i = 0; i < 100; i++) {
+		unsigned char *mapped;
+
+		memset(p, i, PAGE);
+		EXPECT_EQ(clEnqueueNDRangeKernel(ours.queue, kernel, 1, NULL, &count, NULL, 0, NULL,
+						 NULL),
+			  CL_SUCCESS);
+		mapped = clEnqueueMapImage(ours.queue, images[1], CL_TRUE, CL_MAP_READ, origin,
+					   pixels, &pitch, NULL, 0, NULL, NULL, NULL);
+		EXPECT_EQ((size_t)mapped, (size_t)(p + PAGE));
+		EXPECT(mapped[0] == i + 1 && mapped[PAGE - 1] == i + 4);
+		EXPECT_EQ(clEnqueueUnmapMemObject(ours.queue, images[1], mapped, 0, NULL, NULL),
+			  CL_SUCCESS);
+	}
+	EXPECT(host_ptr_is_in_place(to, p + PAGE, PAGE));
+	clReleaseKernel(kernel);
+	for (int i = 0; i < 2; i++)
+		clReleaseMemObject(images[i]);
+	clReleaseMemObject(from);
+	clReleaseMemObject(to);
+	munmap(p, 2 * PAGE);
+	host_ptr_close();
+}
+
 TEST(host_ptr_flags, "Buffers that the host only writes, and that kernels only read, are in place.")
 {
 	unsigned char *p, *mapped, got;

@@ -374,22 +374,6 @@ TEST(migrated_elsewhere, "A migration on a queue of another context is CL_INVALI
 	in_place_close();
 }
 
-TEST(image_of_buffer, "An image of such a buffer is refused, as of each import by this method.")
-{
-	cl_mem mem;
-	cl_int err;
-
-	in_place_reset();
-	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
-	fixture_open();
-	mem = test_in_place_create(0, pages_map(1), PAGE);
-	EXPECT(!fixture_try_image(0, mem, &err));
-	EXPECT_EQ(err, CL_INVALID_OPERATION);
-	EXPECT(strstr(fix.notice, "clCreateImage"));
-	cl.clReleaseMemObject(mem);
-	in_place_close();
-}
-
 TEST(image_with_pointer, "An image with a host pointer is the driver's.")
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };

@@ -60,6 +60,32 @@ static bool fault_in_part(cl_mem mem)
 	return false;
 }
 
+static bool fault_in_image(cl_mem mem)
+{
+	const size_t origin[3] = { 0 }, region[3] = { 1, 1, 1 };
+	const cl_uint color[4] = { 0 };
+	size_t pitch;
+	void *mapped;
+	cl_int err = 1;
+	cl_mem image = fixture_try_image(0, mem, &err);
+	bool has_failed;
+
+	EXPECT_EQ(!image, !!err);
+	if (fault_is(err))
+		return true;
+	has_failed = fault_is(
+		cl.clEnqueueFillImage(fix.queue, image, color, origin, region, 0, NULL, NULL));
+	mapped = cl.clEnqueueMapImage(fix.queue, image, CL_TRUE, CL_MAP_READ, origin, region,
+				      &pitch, NULL, 0, NULL, NULL, &err);
+	EXPECT_EQ(!mapped, !!err);
+	has_failed |= fault_is(err);
+	if (mapped)
+		has_failed |= fault_is(
+			cl.clEnqueueUnmapMemObject(fix.queue, image, mapped, 0, NULL, NULL));
+	cl.clReleaseMemObject(image);
+	return has_failed;
+}
+
 /* Returns whether a call of the program's has failed. */
 static bool fault_in_sequence(unsigned char *p, size_t size)
 {
@@ -70,7 +96,8 @@ static bool fault_in_sequence(unsigned char *p, size_t size)
 	EXPECT_EQ(!mem, !!err);
 	if (fault_is(err))
 		return true;
-	has_failed = fault_in_part(mem) || fault_in_map(mem, p) || fault_in_commands(mem, p);
+	has_failed = fault_in_part(mem) || fault_in_image(mem) || fault_in_map(mem, p) ||
+		     fault_in_commands(mem, p);
 	if (fault_is(cl.clFinish(fix.queue))) {
 		has_failed = true;
 		EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
@@ -93,7 +120,9 @@ TEST_EACH(every_call, struct fault_place, fault_places,
 	unsigned char *p;
 	bool has_failed;
 
-	in_place_open();
+	in_place_reset();
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
+	fixture_open();
 	p = pages_map(2) + row->offset;
 	EXPECT(!fault_in_sequence(p, PAGE));
 	do {

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/access/staged.h"
+
+#include "icd/access/access.h"
+#include "icd/error.h"
+#include "icd/layer.h"
+#include "icd/objects/in_place.h"
+#include "icd/objects/proxy_event.h"
+
+bool staged_is_written(const struct memobj *image)
+{
+	return !(in_place_flags(image->in_place) & CL_MEM_READ_ONLY);
+}
+
+/* A copy is a command on the in-place buffer, and may need a bracket of its own. */
+cl_int staged_copy(cl_command_queue queue, struct memobj *source, bool is_before, cl_uint num_wait,
+		   const cl_event *wait, cl_event *event)
+{
+	size_t size = 0;
+	cl_mem stage = in_place_stage(source->in_place, &size);
+	struct access a;
+	cl_int err;
+
+	*event = NULL;
+	access_none(&a, num_wait, wait, event);
+	err = access_begin(&a, queue, &source, 1, ACCESS_BOTH);
+	if (err)
+		return err;
+	err = next.clEnqueueCopyBuffer(queue, is_before ? source->handle : stage,
+				       is_before ? stage : source->handle, 0, 0, size, a.num_wait,
+				       a.wait, a.event);
+	err = access_end(&a, err, CL_FALSE);
+	if (is_created(*event, err)) {
+		proxy_event_unwrap(*event);
+		return CL_SUCCESS;
+	}
+	err = err ? err : CL_OUT_OF_RESOURCES;
+	error_of_driver("clEnqueueCopyBuffer", err);
+	return err;
+}

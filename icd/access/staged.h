@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images of in-place buffers whose method makes no images.
+ *
+ * Such an image is the driver's, made of a stage (objects/in_place.h): a buffer in device memory.  The bytes
+ * belong to the in-place buffer.  Before a command uses the image the device copies the buffer to the stage,
+ * and behind the command, unless the image is read-only, the stage to the buffer.  So host and buffer have
+ * what kernels write to the image, behind the command's event.
+ *
+ * Images of one buffer share the stage.  OpenCL leaves undefined what happens to a buffer that commands use
+ * as a buffer and as an image at the same time.
+ */
+#ifndef ICD_ACCESS_STAGED_H
+#define ICD_ACCESS_STAGED_H
+
+#include "icd/cl_compat.h"
+#include "icd/objects/memobj.h"
+
+/* Whether commands can write to a staged image. */
+bool staged_is_written(const struct memobj *image);
+
+/**
+ * staged_copy - enqueue the copy before, or behind, a command that uses a staged image
+ * @source: the in-place buffer
+ * @is_before: to the stage; else to the buffer
+ * @event: set on success, an event of the driver
+ *
+ * Returns CL_SUCCESS; or an error, logged: there is no copy.
+ */
+cl_int staged_copy(cl_command_queue queue, struct memobj *source, bool is_before, cl_uint num_wait,
+		   const cl_event *wait, cl_event *event);
+
+#endif /* ICD_ACCESS_STAGED_H */

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images of buffers in place: the driver makes images of other memory, and commands copy. */
+#include "in_place.h"
+
+#include <string.h>
+
+static const struct image_kind {
+	const char *name;
+	cl_image_desc desc;
+	size_t offset; /* of the buffer in a page */
+} image_kinds[] = {
+	{ "1d", { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 16 }, 0 },
+	{ "1d_within", { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 16 }, ALIGN },
+	{ "2d",
+	  { .image_type = CL_MEM_OBJECT_IMAGE2D,
+	    .image_width = 4,
+	    .image_height = 4,
+	    .image_row_pitch = 64 },
+	  0 },
+};
+
+static const size_t image_origin[3], image_pixel[3] = { 1, 1, 1 };
+
+/* A buffer in place of 1000 bytes, and an image of the buffer. */
+static struct image_set {
+	unsigned char *p;
+	cl_mem mem, image;
+} set;
+
+static cl_mem image_try(const struct image_kind *kind, cl_mem_flags flags, cl_mem mem, cl_int *err)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	cl_image_desc desc = kind->desc;
+
+	desc.mem_object = mem;
+	return cl.clCreateImage(fix.context, flags, &format, &desc, NULL, err);
+}
+
+static void image_open(const struct image_kind *kind, cl_mem_flags flags)
+{
+	cl_int err = 1;
+
+	in_place_reset();
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
+	fixture_open();
+	set.p = pages_map(1) + kind->offset;
+	set.mem = test_in_place_create(CL_MEM_READ_WRITE, set.p, 1000);
+	EXPECT(test_in_place_is(set.mem, set.p));
+	set.image = image_try(kind, flags, set.mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(fix.notices, 0);
+	memset(set.p, 5, 1000);
+}
+
+static void image_close(void)
+{
+	cl.clReleaseMemObject(set.image);
+	cl.clReleaseMemObject(set.mem);
+	in_place_close();
+}
+
+TEST_EACH(image_kernels, struct image_kind, image_kinds,
+	  "A kernel on an image of a buffer in place reads and writes the program's memory.")
+{
+	image_open(row, CL_MEM_READ_WRITE);
+	fixture_increment(set.image);
+	EXPECT_EQ(set.p[0], 6);
+	EXPECT_EQ(set.p[1], 5);
+	EXPECT_EQ(set.p[999], 5);
+	fixture_increment(set.mem);
+	fixture_increment(set.image);
+	EXPECT_EQ(set.p[0], 8);
+	image_close();
+}
+
+static cl_int image_read(void *bytes, cl_event *event)
+{
+	return cl.clEnqueueReadImage(fix.queue, set.image, !event, image_origin, image_pixel, 0, 0,
+				     bytes, 0, NULL, event);
+}
+
+static cl_int image_write(void *bytes, cl_event *event)
+{
+	return cl.clEnqueueWriteImage(fix.queue, set.image, !event, image_origin, image_pixel, 0, 0,
+				      bytes, 0, NULL, event);
+}
+
+static cl_int image_fill(void *bytes, cl_event *event)
+{
+	const unsigned char *b = bytes;
+	const cl_uint color[4] = { b[0], b[1], b[2], b[3] };
+
+	return cl.clEnqueueFillImage(fix.queue, set.image, color, image_origin, image_pixel, 0,
+				     NULL, event);
+}
+
+static const struct image_command {
+	const char *name, *function;
+	cl_int (*run)(void *bytes, cl_event *event);
+	unsigned char memory, bytes; /* afterwards */
+} image_commands[] = {
+	{ "read", "clEnqueueReadImage", image_read, 5, 5 },
+	{ "write", "clEnqueueWriteImage", image_write, 9, 9 },
+	{ "fill", "clEnqueueFillImage", image_fill, 9, 9 },
+};
+
+TEST_EACH_PAIR(image_commands, struct image_kind, image_kinds, struct image_command, image_commands,
+	       "The host's commands on an image work on the program's memory, before their events, "
+	       "which have the commands' types.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+	cl_command_type type = 0;
+	cl_event event = NULL;
+
+	image_open(row, 0);
+	EXPECT_EQ(column->run(bytes, &event), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], column->memory);
+	EXPECT_EQ(set.p[4], 5);
+	EXPECT_EQ(bytes[0], column->bytes);
+	EXPECT_EQ(cl.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL),
+		  CL_SUCCESS);
+	EXPECT(type != CL_COMMAND_COPY_BUFFER);
+	cl.clReleaseEvent(event);
+	EXPECT_EQ(column->run(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], column->memory);
+	image_close();
+}
+
+/* The copy that the driver refuses. */
+static const struct image_fault {
+	const char *name;
+	unsigned long nth;
+	bool has_run;
+} image_faults[] = { { "before", 1, false }, { "behind", 2, true } };
+
+TEST_EACH_PAIR(
+	image_copy_fails, struct image_fault, image_faults, struct image_command, image_commands,
+	"If the driver refuses a copy before or behind a command, the command is an error, and "
+	"the next command works.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+	cl_event event = NULL;
+
+	image_open(&image_kinds[0], 0);
+	stub_fail("clEnqueueCopyBuffer", row->nth, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(column->run(bytes, &event), CL_OUT_OF_RESOURCES);
+	EXPECT(!event);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], 5);
+	memset(bytes, 9, sizeof(bytes));
+	EXPECT_EQ(column->run(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], column->memory);
+	image_close();
+}
+
+TEST_EACH(image_command_fails, struct image_command, image_commands,
+	  "If the driver refuses a command on an image, the memory is as before, and the next "
+	  "command "
+	  "works.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+
+	image_open(&image_kinds[0], 0);
+	stub_fail(row->function, 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(row->run(bytes, NULL), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], 5);
+	EXPECT_EQ(row->run(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], row->memory);
+	image_close();
+}
+
+TEST(image_read_only, "A command on a read-only image copies nothing to the program's memory.")
+{
+	unsigned char bytes[4] = { 0 };
+	unsigned long before;
+
+	image_open(&image_kinds[0], CL_MEM_READ_ONLY);
+	before = stub_calls("clEnqueueCopyBuffer");
+	EXPECT_EQ(image_read(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(bytes[0], 5);
+	EXPECT_EQ(stub_calls("clEnqueueCopyBuffer"), before + 1);
+	image_close();
+}
+
+TEST(image_two, "Two images of a buffer see one another's writes, also in one kernel's arguments.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+	cl_int err = 1;
+	cl_mem second;
+
+	image_open(&image_kinds[0], 0);
+	second = image_try(&image_kinds[2], 0, set.mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(image_write(bytes, NULL), CL_SUCCESS);
+	fixture_increment(second);
+	EXPECT_EQ(set.p[0], 10);
+	EXPECT_EQ(cl.clEnqueueCopyImage(fix.queue, second, set.image, image_origin,
+					(const size_t[]){ 5, 0, 0 }, image_pixel, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[20], 10);
+	cl.clReleaseMemObject(second);
+	image_close();
+}
+
+TEST_EACH(image_waits, struct image_kind, image_kinds,
+	  "On an out-of-order queue the copies wait with the command for the command's list.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+	cl_command_queue queue;
+	cl_event go, done;
+
+	image_open(row, 0);
+	queue = fixture_create_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	go = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(cl.clEnqueueWriteImage(queue, set.image, CL_FALSE, image_origin, image_pixel, 0,
+					 0, bytes, 1, &go, &done),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(queue), CL_SUCCESS);
+	set.p[4] = 7; /* before the list is complete */
+	EXPECT_EQ(set.p[0], 5);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], 9);
+	EXPECT_EQ(set.p[4], 7);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	cl.clReleaseCommandQueue(queue);
+	image_close();
+}
+
+TEST_EACH(image_mapped, struct image_kind, image_kinds,
+	  "A map of an image is the program's memory, behind the commands before, and an unmap "
+	  "leaves "
+	  "what the program wrote.")
+{
+	const size_t origin[3] = { 1, row->desc.image_height ? 2 : 0, 0 };
+	const size_t outside[3] = { row->desc.image_width, 0, 0 };
+	size_t pitch = 0;
+	unsigned char *pointer;
+	cl_int err = 1;
+
+	image_open(row, 0);
+	fixture_increment(set.image);
+	pointer = cl.clEnqueueMapImage(fix.queue, set.image, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+				       origin, image_pixel, &pitch, NULL, 0, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ((size_t)pointer, (size_t)(set.p + 4 + (origin[1] ? 128 : 0)));
+	EXPECT_EQ(pitch, 64);
+	EXPECT_EQ(set.p[0], 6);
+	*pointer = 77;
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, set.image, pointer, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	fixture_increment(set.image);
+	EXPECT_EQ(*pointer, 77);
+	EXPECT_EQ(set.p[0], 7);
+	EXPECT(!cl.clEnqueueMapImage(fix.queue, set.image, CL_TRUE, CL_MAP_READ, outside,
+				     image_pixel, &pitch, NULL, 0, NULL, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	image_close();
+}
+
+TEST_EACH(image_queries, struct image_kind, image_kinds,
+	  "Queries show the image's buffer, with the program's pointer and the buffer's flags.")
+{
+	cl_mem parent = NULL;
+
+	image_open(row, CL_MEM_READ_ONLY);
+	EXPECT_EQ(opaque_query_size(set.image, CL_MEM_FLAGS),
+		  CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR);
+	EXPECT_EQ(opaque_query_size(set.image, CL_MEM_HOST_PTR), (size_t)set.p);
+	EXPECT_EQ(opaque_query_size(set.image, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)set.mem);
+	EXPECT_EQ(opaque_query_size(set.image, CL_MEM_OFFSET), 0);
+	EXPECT_EQ(cl.clGetImageInfo(set.image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ((size_t)parent, (size_t)set.mem);
+	image_close();
+}
+
+TEST_EACH(image_outlives, struct image_kind, image_kinds,
+	  "An image works after the program has released the buffer.")
+{
+	image_open(row, 0);
+	EXPECT_EQ(cl.clReleaseMemObject(set.mem), CL_SUCCESS);
+	fixture_increment(set.image);
+	EXPECT_EQ(set.p[0], 6);
+	EXPECT_EQ(cl.clReleaseMemObject(set.image), CL_SUCCESS);
+	in_place_close();
+}
+
+TEST_EACH(image_of_part, struct image_kind, image_kinds,
+	  "An image of a sub-buffer is an image of the sub-buffer's bytes.")
+{
+	const cl_buffer_region region = { ALIGN, 256 };
+	cl_mem sub, image;
+	cl_int err = 1;
+
+	image_open(row, 0);
+	sub = cl.clCreateSubBuffer(set.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	image = image_try(row, 0, sub, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(sub);
+	fixture_increment(image);
+	EXPECT_EQ(set.p[ALIGN], 6);
+	EXPECT_EQ(set.p[0], 5);
+	cl.clReleaseMemObject(image);
+	image_close();
+}
+
+/* What the driver refuses. */
+static const struct image_refusal {
+	const char *name;
+} image_refusals[] = { { "clGetMemObjectInfo" },
+		       { "clCreateBuffer" },
+		       { "clRetainMemObject" },
+		       { "clCreateImage" } };
+
+TEST_EACH(image_fails, struct image_refusal, image_refusals,
+	  "If the driver refuses the image, or its memory, the error is the driver's, and the next "
+	  "image works.")
+{
+	cl_int err = 1;
+	cl_mem image;
+
+	image_open(&image_kinds[0], 0);
+	cl.clReleaseMemObject(set.image);
+	cl.clReleaseMemObject(set.mem);
+	set.mem = test_in_place_create(CL_MEM_READ_WRITE, set.p, 1000);
+	stub_fail(row->name, 1, CL_OUT_OF_RESOURCES);
+	image = image_try(&image_kinds[0], 0, set.mem, &err);
+	EXPECT(!image);
+	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
+	set.image = image_try(&image_kinds[0], 0, set.mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	fixture_increment(set.image);
+	EXPECT_EQ(set.p[0], 6);
+	image_close();
+}
+
+TEST(image_arguments, "An image that its buffer's flags or context exclude has OpenCL's error.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	cl_image_desc desc = image_kinds[0].desc;
+	cl_context context;
+	cl_int err = 1;
+
+	image_open(&image_kinds[0], 0);
+	EXPECT(!image_try(&image_kinds[0], CL_MEM_USE_HOST_PTR, set.mem, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	desc.mem_object = set.mem;
+	EXPECT(!cl.clCreateImage(context, 0, &format, &desc, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_CONTEXT);
+	cl.clReleaseContext(context);
+	image_close();
+}

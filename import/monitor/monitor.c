@@ -173,7 +173,7 @@ static int monitor_create_threads(const struct descriptor_own *own)
 static int monitor_run(int fd) REQUIRES(monitor_lock)
 {
 	struct descriptor_own own;
-	int ret = descriptor_own(&own, fd);
+	int ret = descriptor_own_sole(&own, fd);
 
 	if (!ret)
 		ret = monitor_create_threads(&own);

@@ -70,7 +70,7 @@ int monitor_watch(uintptr_t address, size_t size, struct watch *watch);
 
 /*
  * Whether the watch is current: true only if no change came before the call, in the order of the
- * program's threads.  Three system calls, less than a microsecond, and two more for each
+ * program's threads.  Two system calls, less than a microsecond, and two more for each
  * mapping if the range is in several; while memory under a watch changes, up to some 10 ms, and then false.  Not a cancellation point.
  */
 bool watch_is_current(const struct watch *watch);

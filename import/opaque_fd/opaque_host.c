@@ -194,11 +194,10 @@ uint32_t opaque_host_most_idle(void)
 }
 
 /* Two threads may bring the limits at once; the next import brings the limits again. */
-static void opaque_host_limit(struct cache *cache)
+static void opaque_host_limit(struct cache *cache, uint32_t entries)
 {
 	static _Atomic uint32_t last_entries = OPAQUE_HOST_ENTRIES;
 	static _Atomic size_t last_bytes = OPAQUE_HOST_BYTES;
-	uint32_t entries = opaque_host_most_idle();
 	size_t bytes = atomic_load(&opaque_host_bytes);
 	bool changed = atomic_exchange(&last_entries, entries) != entries;
 
@@ -220,7 +219,7 @@ static bool opaque_host_tick(void)
 		cache_make_room(cache, UINT32_MAX);
 		cache_tidy(cache);
 	}
-	opaque_host_limit(cache);
+	opaque_host_limit(cache, opaque_host_most_idle());
 	return cache_age(cache);
 }
 
@@ -309,11 +308,12 @@ static bool opaque_host_is_due(uintptr_t address, size_t size)
 static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *hold)
 {
 	struct cache *cache = opaque_cache_of(&opaque_host_cache);
+	uint32_t most = opaque_host_most_idle();
 	int ret;
 
 	if (cache)
-		opaque_host_limit(cache);
-	if (!opaque_host_most_idle())
+		opaque_host_limit(cache, most);
+	if (!most)
 		return -EMFILE;
 	fork_on_before(opaque_host_before_fork);
 	ret = opaque_cache_prepare();

@@ -114,6 +114,7 @@ static const struct opaque_exporter exporters[OPAQUE_EXPORTERS] = {
 		.import_host = exporter_rm_host,
 		.import_dmabuf = exporter_rm_dmabuf,
 		.get_kept = opaque_host_get,
+		.find_kept = opaque_host_find,
 	},
 	[OPAQUE_BY_VULKAN] = {
 		.facts = {

@@ -48,6 +48,8 @@ struct opaque_exporter {
 
 	/* NULL, or opaque_host_get(): registrations that stay after their imports. */
 	int (*get_kept)(uintptr_t address, size_t size, struct opaque_hold *hold);
+	/* With get_kept: opaque_host_find(), before the memory is identified. */
+	bool (*find_kept)(uintptr_t address, size_t size, struct opaque_hold *hold);
 	/* NULL, or whether a device takes dma-bufs of any memory, of devices too. */
 	bool (*takes_all_dmabufs)(const unsigned char *uuid);
 };

@@ -113,6 +113,18 @@ static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, si
 	return opaque_by_own_pages(exporter, want->uuid, address, size, opaque, out);
 }
 
+/*
+ * Memory of a registration that is current has been identified before the registration began, and is
+ * still the same memory: libcuda is not asked again.
+ */
+static bool opaque_find_kept(const struct opaque_want *want, uintptr_t address, size_t size,
+			     struct opaque_hold *hold)
+{
+	const struct opaque_exporter *row = opaque_exporter(want);
+
+	return want->may_keep && row->find_kept && row->find_kept(address, size, hold);
+}
+
 /* CUDA's memory by CUDA, other pages by another exporter. */
 static int opaque_by_address(const struct opaque_want *want, uintptr_t address, size_t size,
 			     struct opaque *opaque, struct import_opaque *out)
@@ -120,7 +132,8 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 	struct cuda_range memory;
 	int ret;
 
-	if (opaque_cache_find(&opaque_cuda_cache, address, size, &opaque->hold))
+	if (opaque_cache_find(&opaque_cuda_cache, address, size, &opaque->hold) ||
+	    opaque_find_kept(want, address, size, &opaque->hold))
 		return opaque_by_registration(address, size, opaque, out);
 	ret = cuda_identify(address, &memory);
 	if (ret)

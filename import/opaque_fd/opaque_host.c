@@ -285,7 +285,7 @@ bool opaque_host_make_room(uint32_t count)
 	       opaque_registered_make_room(count);
 }
 
-static bool opaque_host_find(uintptr_t address, size_t size, struct opaque_hold *hold)
+static bool opaque_host_find_watched(uintptr_t address, size_t size, struct opaque_hold *hold)
 {
 	struct opaque_host_made *made;
 
@@ -294,6 +294,16 @@ static bool opaque_host_find(uintptr_t address, size_t size, struct opaque_hold 
 	made = hold->ref.pin->data;
 	atomic_store_explicit(&made->was_used, true, memory_order_relaxed);
 	return true;
+}
+
+bool opaque_host_find(uintptr_t address, size_t size, struct opaque_hold *hold)
+{
+	if (!opaque_host_find_watched(address, size, hold))
+		return false;
+	if (!opaque_registered_has(address, size))
+		return true;
+	opaque_cache_put(hold);
+	return false;
 }
 
 static bool opaque_host_is_due(uintptr_t address, size_t size)
@@ -331,7 +341,7 @@ int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold)
 {
 	if (!opaque_registered_get(address, size, hold))
 		return 0;
-	if (opaque_host_find(address, size, hold))
+	if (opaque_host_find_watched(address, size, hold))
 		return 0;
 	if (size > atomic_load(&opaque_host_bytes) || !opaque_host_is_due(address, size) ||
 	    !watcher_is_possible(size))

@@ -27,6 +27,13 @@
 int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold);
 
 /*
+ * Finds a registration that a watcher vouches for: the memory is the memory of the first import, which
+ * found out what memory it is.  False as well for memory that the program registers, as
+ * opaque_host_get() prefers the program's registration.
+ */
+bool opaque_host_find(uintptr_t address, size_t size, struct opaque_hold *hold);
+
+/*
  * The most registrations, and driver's buffers of them, that no import uses.  0: the program has no
  * descriptors to spare.
  */

@@ -103,6 +103,13 @@ int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *ho
 	return ret;
 }
 
+bool opaque_registered_has(uintptr_t address, size_t size)
+{
+	struct host_registration registration;
+
+	return host_registration_exists() && host_registration_look(address, size, &registration);
+}
+
 bool opaque_registered_make_room(uint32_t count)
 {
 	return opaque_cache_make_room(&opaque_registered_cache, count);

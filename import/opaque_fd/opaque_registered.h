@@ -15,6 +15,9 @@
  */
 int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *hold);
 
+/* Whether a registration of the program covers the range. */
+bool opaque_registered_has(uintptr_t address, size_t size);
+
 /* See opaque_cache_make_room(). */
 bool opaque_registered_make_room(uint32_t count);
 

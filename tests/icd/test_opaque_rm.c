@@ -529,6 +529,30 @@ TEST(rm_kept,
 	test_in_child(opaque_rm_run_kept);
 }
 
+static void opaque_rm_run_kept_unasked(void)
+{
+	unsigned char *p;
+	int calls;
+
+	opaque_rm_keep();
+	p = opaque_rm_map();
+	for (int i = 0; i < 2; i++)
+		opaque_rm_import_once(p);
+	calls = fake_cuda_calls(NULL);
+	EXPECT(calls > 0);
+	for (int i = 0; i < 3; i++)
+		opaque_rm_import_once(p);
+	EXPECT_EQ(fake_cuda_calls(NULL), calls);
+	munmap(p, KEPT_PAGES * PAGE);
+	opaque_rm_settle(0);
+	opaque_rm_close();
+}
+
+TEST(rm_kept_unasked, "libcuda is not asked about the memory of a kept registration.")
+{
+	test_in_child(opaque_rm_run_kept_unasked);
+}
+
 static void opaque_rm_run_kept_context(void)
 {
 	struct fake_rm_held held;

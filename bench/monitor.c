@@ -23,7 +23,9 @@ enum monitor_case {
 	UNMAP_ONE_OF,  /* the same, with a watch among many */
 	ASK_MAPS,      /* is the range mapped?  Every import asks */
 	ASK_CURRENT,   /* watch_is_current() */
-	BEGIN_AND_PUT, /* monitor_watch() and watch_put() */
+	BEGIN_AND_PUT, /* monitor_watch() and watch_put(), of memory that another watch has */
+	BEGIN_FIRST,   /* monitor_watch() of other memory: what a first import pays */
+	PUT_LAST,      /* watch_put() of that memory: the kernel goes through the pages */
 	MONITOR_CASES,
 };
 
@@ -101,6 +103,20 @@ static double monitor_ask(enum monitor_case which)
 	return monitor_now() - start;
 }
 
+/* Nanoseconds of the first watch of a mapping, and of the watch's end. */
+static void monitor_begin_first(double *begin, double *put)
+{
+	char *p = monitor_map(SIZE);
+	double start = monitor_now();
+	struct watch watch = monitor_begin_watch(p, SIZE);
+
+	*begin = monitor_now() - start;
+	start = monitor_now();
+	watch_put(&watch);
+	*put = monitor_now() - start;
+	munmap(p, SIZE);
+}
+
 static void monitor_measure(enum monitor_case first, enum monitor_case last)
 {
 	for (int i = 0; i < CALLS; i++)
@@ -146,9 +162,14 @@ int main(void)
 	monitor_long = monitor_begin_watch(monitor_memory, SIZE);
 	monitor_measure(UNMAP, UNMAP_WATCHED);
 	monitor_measure(ASK_MAPS, BEGIN_AND_PUT);
+	for (int i = 0; i < CALLS; i++)
+		monitor_begin_first(&monitor_times[BEGIN_FIRST][i], &monitor_times[PUT_LAST][i]);
 	monitor_report("munmap of 1 MiB, watched", UNMAP_WATCHED, UNMAP, "x unwatched");
 	monitor_report("is the watch current", ASK_CURRENT, ASK_MAPS, "x is the range mapped");
 	monitor_report("a watch, begun and put", BEGIN_AND_PUT, ASK_MAPS, "x is the range mapped");
+	monitor_report("the first watch of 1 MiB, begun", BEGIN_FIRST, ASK_MAPS,
+		       "x is the range mapped");
+	monitor_report("the last watch of 1 MiB, put", PUT_LAST, ASK_MAPS, "x is the range mapped");
 	monitor_fill(MONITOR_MAX_WATCHES - 2);
 	monitor_measure(UNMAP, UNMAP_WATCHED);
 	monitor_report("munmap of 1 MiB, among 1,024 watches", UNMAP_WATCHED, UNMAP, "x unwatched");

@@ -110,6 +110,25 @@ size_t client_cache_line(void)
 	return line ? line : 64;
 }
 
+size_t client_base_alignment(void)
+{
+	cl_uint bits = 0;
+
+	EXPECT_EQ(clGetDeviceInfo(client.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits,
+				  NULL),
+		  CL_SUCCESS);
+	return bits / 8;
+}
+
+void client_expect_import(cl_int err, const void *at)
+{
+	const size_t bytes = client_base_alignment();
+
+	if (err == CL_INVALID_OPERATION && (uintptr_t)at % bytes)
+		test_skip("the device takes multiples of %zu bytes alone", bytes);
+	EXPECT_EQ(err, CL_SUCCESS);
+}
+
 bool client_platform_has(const char *extension)
 {
 	char list[8192];

@@ -34,6 +34,15 @@ void client_close(void);
 /* CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE; 64 where a driver (rusticl) reports 0. */
 size_t client_cache_line(void);
 
+/* Bytes.  A part of a buffer begins at a multiple. */
+size_t client_base_alignment(void);
+
+/*
+ * @err is that of an import at @at.  If buffers of the device begin pages, the import is a part of a
+ * buffer on the pages, and other addresses are refused: the test is skipped, where a client would copy.
+ */
+void client_expect_import(cl_int err, const void *at);
+
 /* Whether the extension string of the platform or the device has the word @extension. */
 bool client_platform_has(const char *extension);
 bool client_device_has(const char *extension);

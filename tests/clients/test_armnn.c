@@ -33,26 +33,50 @@ static bool can_be_imported(const cl_import_properties_arm *properties, cl_mem_f
 	return mem && clReleaseMemObject(mem) == CL_SUCCESS;
 }
 
-TEST(armnn_malloc, "Arm NN imports a malloc'ed tensor with its size rounded up.")
+static const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
+
+/* A trial, and the import of TENSOR bytes at @at, with their size rounded up. */
+static void armnn_expect_import(unsigned char *at, size_t size)
 {
-	const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
-	size_t size;
-	unsigned char *at;
 	cl_int err;
 	cl_mem mem;
 
-	client_open();
-	size = rounded_up(TENSOR);
-	at = malloc(size);
 	memset(at, 8, size);
-	EXPECT(can_be_imported(host, CL_MEM_READ_WRITE, at, size));
+	mem = client.import(client.context, CL_MEM_READ_WRITE, host, at, size, &err);
+	client_expect_import(err, at);
+	clReleaseMemObject(mem);
 	mem = client.import(client.context, CL_MEM_READ_WRITE, host, at, size, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	client_increment(mem, TENSOR);
 	EXPECT_EQ(at[TENSOR - 1], 9);
 	EXPECT_EQ(at[TENSOR], 8);
 	clReleaseMemObject(mem);
+}
+
+TEST(armnn_malloc, "Arm NN imports a malloc'ed tensor with its size rounded up.")
+{
+	unsigned char *at;
+	size_t size;
+
+	client_open();
+	size = rounded_up(TENSOR);
+	at = malloc(size);
+	armnn_expect_import(at, size);
 	free(at);
+	client_close();
+}
+
+TEST(armnn_aligned, "Arm NN imports a tensor that is aligned as the device's parts of buffers are.")
+{
+	unsigned char *block;
+	size_t size;
+
+	client_open();
+	size = rounded_up(TENSOR);
+	block = malloc(size + 2 * client_base_alignment());
+	armnn_expect_import(
+		block + client_base_alignment() - (uintptr_t)block % client_base_alignment(), size);
+	free(block);
 	client_close();
 }
 

@@ -80,7 +80,7 @@ TEST(axelera_host, "Axelera imports host memory at a multiple of 64 bytes, for r
 
 	axelera_open();
 	mem = client.import(client.context, CL_MEM_READ_ONLY, host, at, NV12, &err);
-	EXPECT_EQ(err, CL_SUCCESS);
+	client_expect_import(err, at);
 	EXPECT(mem);
 	clReleaseMemObject(mem);
 	free(at);

@@ -17,6 +17,7 @@
 #include "stub.h"
 
 static atomic_bool has_imported;
+static atomic_int imports;
 
 static bool bad_is(const char *way)
 {
@@ -78,6 +79,12 @@ static void bad_print(void)
 	fflush(stdout);
 }
 
+/* In a process with several imports: what one test does to later tests. */
+static bool bad_is_later(const char *way)
+{
+	return bad_is(way) && atomic_load(&imports) > 1;
+}
+
 static void bad_misbehave(void)
 {
 	if (bad_is("print"))
@@ -90,7 +97,7 @@ static void bad_misbehave(void)
 		bad_write_number(getpid());
 	if (bad_is("hang") || bad_is("fork and hang"))
 		bad_hang();
-	if (bad_is("die"))
+	if (bad_is("die") || bad_is_later("die later"))
 		abort();
 	if (bad_is("die in two ways"))
 		raise(getenv("OPENCL_LAYERS") ? SIGABRT : SIGKILL);
@@ -185,7 +192,7 @@ STUB_API cl_int CL_API_CALL clFinish(cl_command_queue queue)
 
 	bad_misbehave();
 	error = bad_end_copy(stub_dispatch.clFinish(queue));
-	return bad_is("fail") ? CL_OUT_OF_RESOURCES : error;
+	return bad_is("fail") || bad_is_later("fail later") ? CL_OUT_OF_RESOURCES : error;
 }
 
 /* Kernels see a size of at most 100 bytes. */
@@ -235,6 +242,7 @@ static cl_mem CL_API_CALL bad_import(cl_context context, cl_mem_flags flags,
 				     size_t size, cl_int *error)
 {
 	atomic_store(&has_imported, true);
+	atomic_fetch_add(&imports, 1);
 	(void)properties;
 	bad_die_at_exit();
 	if (!memory || (bad_is("map") && bad_is_unmapped(memory))) {

@@ -113,8 +113,16 @@ static void child_undo(void)
 	undo_all();
 }
 
-/* Whether the test has left the process as it was: a test that skips after queries alone. */
-static bool child_run_test(const struct test *test, bool plain)
+/* A test that skips after queries alone has left the process as it was. */
+static bool child_may_go_on(const struct run *run, enum test_result result)
+{
+	if (run->together)
+		return result != TEST_FAILED || !run->afresh;
+	return result == TEST_SKIPPED && !atomic_load(&opencl_note->has_effects);
+}
+
+/* Whether another test may use the process. */
+static bool child_run_test(const struct test *test, const struct run *run)
 {
 	const struct test whole = { .run_row = child_call_and_undo, .row = test };
 	const struct test rest = { .run = child_undo };
@@ -125,11 +133,11 @@ static bool child_run_test(const struct test *test, bool plain)
 	channel_send(MESSAGE_BEGIN, 0, test->name);
 	result = test_judge(&whole, &why);
 	if (result == TEST_FAILED)
-		child_send_failure(plain, why);
+		child_send_failure(run->plain, why);
 	else
 		channel_send(MESSAGE_RESULT, result, why);
 	test_judge(&rest, &why);
-	return result == TEST_SKIPPED && !atomic_load(&opencl_note->has_effects);
+	return child_may_go_on(run, result);
 }
 
 /* False if there is nothing to test; the runner then knows why. */
@@ -167,7 +175,7 @@ void child_run(const struct run *run, struct test *const *tests, size_t count)
 	if (!count)
 		child_describe();
 	for (size_t i = 0; i < count; i++)
-		if (!child_run_test(tests[i], run->plain) && !run->together)
+		if (!child_run_test(tests[i], run))
 			break;
 	kernels_close();
 	spec_close();

@@ -32,6 +32,7 @@ static const struct {
 	{ "--timeout S", "seconds for a test (60)" },
 	{ "--total S", "seconds for all tests (3600)" },
 	{ "--together", "all tests in one process, until a test dies: quicker" },
+	{ "--afresh", "together until a test fails, which counts if it fails alone, too" },
 	{ "--list", "the sentences of the text, their tests, and why some have none" },
 	{ "--help", "this text" },
 };
@@ -106,6 +107,10 @@ static bool option_read(int c, struct options *o)
 		return parse_number(optarg, INT_MAX, &o->run.seconds) && o->run.seconds;
 	case 'T':
 		return parse_number(optarg, INT_MAX, &o->run.total_seconds) && o->run.total_seconds;
+	case 'a':
+		o->run.afresh = true;
+		o->run.together = true;
+		return true;
 	case 'g':
 		o->run.together = true;
 		return true;
@@ -131,6 +136,7 @@ static bool options_read(int argc, char **argv, struct options *o)
 		{ "timeout", required_argument, NULL, 't' },
 		{ "total", required_argument, NULL, 'T' },
 		{ "together", no_argument, NULL, 'g' },
+		{ "afresh", no_argument, NULL, 'a' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },

@@ -12,6 +12,7 @@ struct run {
 	const char *protected_heap; /* the file of a dma-buf heap; NULL: no heap */
 	bool plain;		    /* clCreateBuffer() stands in for clImportMemoryARM() */
 	bool together;		    /* one process for all tests, until a test dies */
+	bool afresh;		    /* with together: a test that fails behind others runs again */
 	unsigned int seconds, total_seconds;
 };
 

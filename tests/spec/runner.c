@@ -17,6 +17,7 @@ struct batch {
 	const struct run *run;
 	struct test *const *tests;
 	size_t count, next; /* tests without a result that is printed */
+	const char *before; /* how the first test failed behind others, in an earlier process */
 	bool is_quiet;	    /* a comparison, of which nothing is printed */
 	struct verdict verdict;
 	struct watch_result end;
@@ -53,6 +54,21 @@ static bool runner_driver_does_the_same(const struct batch *b)
 	return verdict_is_the_drivers(&b->verdict, &plain.verdict);
 }
 
+/* A test that may have failed because of the tests before it: their process is not used any more. */
+static bool runner_is_repeated(const struct batch *b)
+{
+	return b->run->afresh && b->next && b->verdict.result == TEST_FAILED;
+}
+
+/* What a test that passes alone did behind other tests. */
+static void runner_describe_repetition(const struct batch *b, char *text, size_t room)
+{
+	size_t used = strlen(text);
+
+	if (b->before && !b->next && b->verdict.result != TEST_FAILED)
+		snprintf(text + used, room - used, "behind other tests: %s\n", b->before);
+}
+
 /* The verdict on the test b->tests[b->next] is complete. */
 static void runner_report(struct batch *b)
 {
@@ -62,8 +78,11 @@ static void runner_report(struct batch *b)
 
 	if (b->is_quiet)
 		return;
+	if (runner_is_repeated(b))
+		return;
 	is_drivers = runner_driver_does_the_same(b);
 	verdict_describe(v, details, sizeof(details));
+	runner_describe_repetition(b, details, sizeof(details));
 	tally_add(b->tests[b->next], is_drivers ? TEST_SKIPPED : v->result,
 		  is_drivers ? DRIVERS : v->why, details);
 	b->next++;
@@ -155,9 +174,14 @@ static int runner_run_all(const struct run *run, struct test *const *tests, size
 			  const char *about)
 {
 	static struct batch b;
+	static char before[sizeof(b.verdict.why)];
 
 	for (size_t done = 0; done < count; done += b.next) {
-		b = (struct batch){ .run = run, .tests = tests + done, .count = count - done };
+		snprintf(before, sizeof(before), "%s", b.verdict.why);
+		b = (struct batch){ .run = run,
+				    .tests = tests + done,
+				    .count = count - done,
+				    .before = *before ? before : NULL };
 		runner_run_batch(&b);
 		if (b.end.end == WATCH_TOTAL)
 			return runner_bail_out(&b.end, "");

@@ -4,6 +4,7 @@
  * large memory.
  */
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "kernels.h"
@@ -23,6 +24,12 @@ static size_t copies_read(const char *path, const char *name)
 			value = strtoul(line + strlen(name), NULL, 10) * 1024;
 	fclose(file);
 	return value;
+}
+
+/* The kernel would make huge pages of the process's small ones, and the memory would grow by itself. */
+static void copies_keep_small_pages(void)
+{
+	EXPECT_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
 }
 
 /* The most memory that the process has had, also in the middle of a command. */
@@ -67,6 +74,7 @@ TEST_EACH(no_memory_for_a_copy_of, struct copies_row, copies_sizes,
 	cl_mem mem;
 
 	spec_need_own_heap();
+	copies_keep_small_pages();
 	memory = spec_map_pages(size / spec.page);
 	copies_warm_up();
 	for (size_t i = 0; i < size; i += spec.page)
@@ -143,6 +151,7 @@ TEST_EACH(no_memory_for_copies_of_many, struct many_row, many_rows,
 	spec_need_own_heap();
 	if (row->offset % host_alignment() && !spec.exact)
 		test_skip("device takes multiples of %zu bytes", host_alignment());
+	copies_keep_small_pages();
 	memory = spec_map_pages(count * room / spec.page);
 	copy = kernels_create("copy");
 	other = plain_buffer(spec.page);

@@ -191,6 +191,27 @@ TEST(failed_wait, "The event of a kernel that waits for a failed event has an er
 	EXPECT(status < 0);
 }
 
+TEST(queue_after_failed_wait, "A queue works on after a kernel that waited for a failed event.")
+{
+	const size_t one = 1;
+	cl_event gate, done;
+	cl_int err;
+
+	proof_open();
+	gate = clCreateUserEvent(context, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, proof_kernel("nothing"), 1, NULL, &one, NULL, 1,
+					 &gate, &done),
+		  CL_SUCCESS);
+	EXPECT_EQ(clSetUserEventStatus(gate, -1), CL_SUCCESS);
+	clWaitForEvents(1, &done);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, proof_kernel("nothing"), 1, NULL, &one, NULL, 0,
+					 NULL, &done),
+		  CL_SUCCESS);
+	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
 TEST(event_times, "A kernel is queued, submitted, started and ended, in this order.")
 {
 	static const cl_profiling_info names[] = { CL_PROFILING_COMMAND_QUEUED,
@@ -299,27 +320,45 @@ static size_t proof_resident(void)
 	return pages * PAGE;
 }
 
+/* The bytes that a buffer of a page takes, on a host pointer, with what @finish does. */
+static size_t proof_memory_of_buffer(void (*finish)(cl_mem mem))
+{
+	enum { COUNT = 4096 };
+	static unsigned char memory[PAGE];
+	size_t before;
+
+	proof_open();
+	before = proof_resident();
+	for (size_t i = 0; i < COUNT; i++)
+		finish(proof_host_buffer(memory, PAGE));
+	return (proof_resident() - before) / COUNT;
+}
+
+static void proof_keep(cl_mem mem)
+{
+	(void)mem;
+}
+
+TEST(object_memory, "A buffer on a host pointer takes less than 1888 bytes of memory.")
+{
+	EXPECT(proof_memory_of_buffer(proof_keep) < 1888);
+}
+
 static void CL_CALLBACK proof_forget(cl_mem mem, void *unused)
 {
 	(void)mem;
 	(void)unused;
 }
 
+static void proof_set_callback(cl_mem mem)
+{
+	EXPECT_EQ(clSetMemObjectDestructorCallback(mem, proof_forget, NULL), CL_SUCCESS);
+}
+
 TEST(callback_memory,
      "A destructor callback of a memory object and the object take less than 4 KiB of memory.")
 {
-	enum { COUNT = 4096 };
-	static unsigned char memory[PAGE];
-	size_t before;
-	cl_mem mem;
-
-	proof_open();
-	before = proof_resident();
-	for (size_t i = 0; i < COUNT; i++) {
-		mem = proof_host_buffer(memory, PAGE);
-		EXPECT_EQ(clSetMemObjectDestructorCallback(mem, proof_forget, NULL), CL_SUCCESS);
-	}
-	EXPECT(proof_resident() < before + COUNT * (size_t)PAGE);
+	EXPECT(proof_memory_of_buffer(proof_set_callback) < 4096);
 }
 
 /* The first byte of the first pixel of an image on a sub-buffer whose bytes are @value. */
@@ -388,6 +427,40 @@ TEST(image_of_buffer, "A kernel can read a 2D image of a buffer.")
 	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
+TEST(image_shows_writes, "A kernel sees in a 2D image of a buffer what is written to the buffer.")
+{
+	const cl_uint before = 0x01010101, after = 0x02020202;
+	const size_t items = WIDTH;
+	cl_uint seen[WIDTH][4];
+	cl_mem buffer, image, out;
+	cl_kernel kernel;
+	cl_int err;
+
+	proof_open();
+	buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, SIZE, NULL, NULL);
+	image = proof_image(buffer, CL_MEM_OBJECT_IMAGE2D, proof_row_pitch(), &err);
+	if (err)
+		test_skip("the driver makes no image of a buffer: error %d", err);
+	out = clCreateBuffer(context, CL_MEM_WRITE_ONLY, sizeof(seen), NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = proof_kernel("row");
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(image), &image), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(out), &out), CL_SUCCESS);
+	for (int turn = 0; turn < 2; turn++) {
+		EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, turn ? &after : &before, 4, 0, SIZE, 0,
+					      NULL, NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(
+			clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
+			CL_SUCCESS);
+		EXPECT_EQ(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, sizeof(seen), seen, 0, NULL,
+					      NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(seen[0][0], turn + 1);
+		EXPECT_EQ(seen[WIDTH - 1][3], turn + 1);
+	}
+}
+
 TEST(image_of_sub_buffer, "A 2D image on a sub-buffer begins at the sub-buffer's origin.")
 {
 	proof_expect_sub_buffer_image(CL_MEM_OBJECT_IMAGE2D, "row");
@@ -396,6 +469,18 @@ TEST(image_of_sub_buffer, "A 2D image on a sub-buffer begins at the sub-buffer's
 TEST(image_1d_of_sub_buffer, "A 1D image on a sub-buffer begins at the sub-buffer's origin.")
 {
 	proof_expect_sub_buffer_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, "row1");
+}
+
+TEST(tight_rows, "An image of a buffer has rows without gaps.")
+{
+	cl_int err;
+	cl_mem mem;
+
+	proof_open();
+	mem = clCreateBuffer(context, CL_MEM_READ_ONLY, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	proof_image(mem, CL_MEM_OBJECT_IMAGE2D, 0, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
 }
 
 TEST(short_rows, "An image on a buffer with rows shorter than the width is an error.")

@@ -66,7 +66,8 @@ static cl_mem create_buffer_try(const struct create_buffer_call *c, struct conte
 	else if (svm_overlaps(c->host_ptr, c->size))
 		log_error("the memory is of clSVMAlloc()");
 	else if (!context_may_work_in_place(context))
-		log_error("climport has no other method for this driver's devices");
+		log_error("climport replaces no buffers of this driver, which may use host "
+			  "memory in place itself");
 	else
 		mem = create_buffer_import(c, context, &err);
 	return mem;

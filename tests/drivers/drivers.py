@@ -20,8 +20,8 @@ INTEL = {
 }
 
 # @vendor: the file of /etc/OpenCL/vendors, or the folder of Intel's wheels.  @platform: a part of the
-# platform's name.  @loaders: "ocl-icd" is the userland's.
-Driver = collections.namedtuple("Driver", "name userland vendor platform env loaders")
+# platform's name.  @loaders: "ocl-icd" is the userland's.  @seconds: how long a suite may take.
+Driver = collections.namedtuple("Driver", "name userland vendor platform env loaders seconds", defaults=[900])
 
 LLVMPIPE = {"RUSTICL_ENABLE": "llvmpipe"}
 ZINK = {"RUSTICL_ENABLE": "swrast", "GALLIUM_DRIVER": "zink", "LIBGL_ALWAYS_SOFTWARE": "1",
@@ -38,7 +38,7 @@ DRIVERS = [
     Driver("rusticl on llvmpipe, sid", "sid", "rusticl.icd", "rusticl", LLVMPIPE, BOTH),
     Driver("rusticl on zink on lavapipe, sid", "sid", "rusticl.icd", "rusticl", ZINK, BOTH),
     Driver("Oclgrind, bookworm", "bookworm", "/usr/lib/oclgrind/liboclgrind-rt-icd.so", "Oclgrind", {},
-           ("ocl-icd",)),
+           ("ocl-icd",), 7200), # Oclgrind interprets kernels
     Driver("Intel's CPU runtime 2023.2.4", "trixie", "2023.2.4", "Intel", {}, BOTH),
     Driver("Intel's CPU runtime 2025.3.3", "trixie", "2025.3.3", "Intel", {}, BOTH),
     Driver("Intel's CPU runtime 2026.2.0", "trixie", "2026.2.0", "Intel", {}, BOTH),

@@ -100,4 +100,8 @@ KNOWN = [
           "Segmentation fault, in clFinish"),
     Known("Oclgrind", "sub_buffer_with_more_access", "sub_buffer_access",
           "Oclgrind lets a sub-buffer be written whose buffer is read-only"),
+    Known("Oclgrind", "destructor_callback_of_a_sub_buffer", "callback_order",
+          "Oclgrind calls the callback of a buffer before that of the buffer's sub-buffer", "number is 2"),
+    Known("Oclgrind", "inherited_flags_of_image_1d", "image_1d_flags",
+          "Oclgrind calls a 1D image read-write that was made read-only, of a buffer that can be written", "is 1, expected 4"),
 ]

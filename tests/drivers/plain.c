@@ -4,9 +4,11 @@
  * test that fails here explains failures of `climport conform` on the driver: drivers.py.
  */
 #include <CL/cl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -359,6 +361,55 @@ TEST(callback_memory,
      "A destructor callback of a memory object and the object take less than 4 KiB of memory.")
 {
 	EXPECT(proof_memory_of_buffer(proof_set_callback) < 4096);
+}
+
+static cl_mem destroyed[2];
+static atomic_uint destroyed_count;
+
+static void CL_CALLBACK proof_note_destroyed(cl_mem mem, void *unused)
+{
+	(void)unused;
+	destroyed[atomic_fetch_add(&destroyed_count, 1) & 1] = mem;
+}
+
+TEST(callback_order, "The destructor callback of a sub-buffer comes before that of its buffer.")
+{
+	const cl_buffer_region region = { 0, PAGE };
+	const struct timespec ms = { 0, 1000000 };
+	cl_mem whole, part;
+	cl_int err;
+
+	proof_open();
+	whole = clCreateBuffer(context, CL_MEM_READ_WRITE, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	part = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clSetMemObjectDestructorCallback(whole, proof_note_destroyed, NULL), CL_SUCCESS);
+	EXPECT_EQ(clSetMemObjectDestructorCallback(part, proof_note_destroyed, NULL), CL_SUCCESS);
+	EXPECT_EQ(clReleaseMemObject(whole), CL_SUCCESS);
+	EXPECT_EQ(atomic_load(&destroyed_count), 0);
+	EXPECT_EQ(clReleaseMemObject(part), CL_SUCCESS);
+	while (atomic_load(&destroyed_count) < 2)
+		nanosleep(&ms, NULL);
+	EXPECT(destroyed[0] == part && destroyed[1] == whole);
+}
+
+TEST(image_1d_flags, "A read-only 1D image of a buffer that can be written is read-only.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = WIDTH };
+	cl_mem_flags flags = 0;
+	cl_mem image;
+	cl_int err;
+
+	proof_open();
+	desc.buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	image = clCreateImage(context, CL_MEM_READ_ONLY, &format, &desc, NULL, &err);
+	if (err)
+		test_skip("the driver makes no 1D image of a buffer: error %d", err);
+	EXPECT_EQ(clGetMemObjectInfo(image, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
+	EXPECT_EQ(flags, CL_MEM_READ_ONLY);
 }
 
 /* The first byte of the first pixel of an image on a sub-buffer whose bytes are @value. */

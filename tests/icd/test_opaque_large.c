@@ -412,6 +412,10 @@ static const struct bad_probe {
 } bad_probes[] = {
 	{ "no_platform", PROBE_SCRIPT "exit 99", CL_OUT_OF_RESOURCES, "ended with status 99" },
 	{ "killed", PROBE_SCRIPT "kill -KILL $$", CL_OUT_OF_RESOURCES, "ended by signal 9" },
+	{ "interrupted", PROBE_SCRIPT "kill -INT $$", CL_OUT_OF_RESOURCES, "ended by signal 2" },
+	{ "hung_up", PROBE_SCRIPT "kill -HUP $$", CL_OUT_OF_RESOURCES, "ended by signal 1" },
+	{ "told_to_quit", PROBE_SCRIPT "kill -QUIT $$", CL_OUT_OF_RESOURCES, "ended by signal 3" },
+	{ "told_to_end", PROBE_SCRIPT "kill -USR1 $$", CL_OUT_OF_RESOURCES, "ended by signal 10" },
 	{ "lies", PROBE_SCRIPT "echo lies >&3", CL_OUT_OF_RESOURCES, "answers nonsense" },
 	{ "says_more", PROBE_SCRIPT "echo passed away >&3", CL_OUT_OF_RESOURCES,
 	  "answers nonsense" },

@@ -2,8 +2,10 @@
 #include "icd/preload.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define PRELOAD_SEPARATORS " :" /* ld.so(8): "separated by spaces or colons" */
 
@@ -42,4 +44,30 @@ char *preload_for_probe(void)
 		at += length;
 	}
 	return kept;
+}
+
+static void preload_describe_one(FILE *out, const char *path)
+{
+	struct stat st;
+
+	fputs(path, out);
+	if (strchr(path, '/') && !stat(path, &st))
+		fprintf(out, " %lld %lld.%09ld", (long long)st.st_size,
+			(long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	fputc(':', out);
+}
+
+char *preload_describe(void)
+{
+	char *libraries = preload_for_probe(), *rest = libraries, *path, *text = NULL;
+	size_t length;
+	FILE *out = libraries ? open_memstream(&text, &length) : NULL;
+
+	while (out && (path = strsep(&rest, ":")))
+		if (*path)
+			preload_describe_one(out, path);
+	if (out)
+		fclose(out);
+	free(libraries);
+	return text;
 }

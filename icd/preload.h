@@ -16,4 +16,10 @@
  */
 char *preload_for_probe(void);
 
+/*
+ * The same libraries, with the size and the time of each file, which the caller frees.  A library that
+ * is named without a folder is known by the name alone.  NULL: no memory.
+ */
+char *preload_describe(void);
+
 #endif /* ICD_PRELOAD_H */

@@ -220,7 +220,7 @@ static unsigned long long identity_summand(const char *text)
 /* 0: no library that a probe process has is preloaded. */
 static unsigned long long preload_hash(void)
 {
-	char *libraries = preload_for_probe();
+	char *libraries = preload_describe();
 	const unsigned long long hash = libraries && *libraries ? identity_summand(libraries) : 0;
 
 	free(libraries);

@@ -56,6 +56,36 @@ TEST(another_preload,
 	EXPECT_EQ(probe_run_program(query_kept_without), 1);
 }
 
+/* The list of the program before the part of the driver. */
+static char preload_list[256];
+
+static int query_with_list(void)
+{
+	return preload_query(preload_list, probe_query_platform);
+}
+
+static int query_kept_with_list(void)
+{
+	return preload_query(preload_list, probe_query_kept);
+}
+
+TEST(changed_preload,
+     "An answer that was found out with a preloaded library does not hold for another file of the "
+     "name.")
+{
+	char command[512];
+
+	probe_create_cache();
+	snprintf(command, sizeof(command), "cp %s %s/part.so", PRELOADED_PATH, probe_cache);
+	EXPECT_EQ(system(command), 0);
+	snprintf(preload_list, sizeof(preload_list), "%s/part.so:", probe_cache);
+	EXPECT_EQ(probe_run_answered(query_with_list), 0);
+	EXPECT_EQ(probe_run_program(query_kept_with_list), 0);
+	snprintf(command, sizeof(command), "touch -d '2 hours ago' %s/part.so", probe_cache);
+	EXPECT_EQ(system(command), 0);
+	EXPECT_EQ(probe_run_program(query_kept_with_list), 1);
+}
+
 static const struct runtime {
 	const char *name;
 } runtimes[] = {
@@ -67,14 +97,6 @@ static const struct runtime {
 	{ "libclang_rt.asan-x86_64.so" },
 	{ "vgpreload_memcheck-amd64-linux.so" },
 };
-
-/* The list of the program: a runtime, and the part of the driver. */
-static char preload_list[256];
-
-static int query_with_runtime(void)
-{
-	return preload_query(preload_list, probe_query_platform);
-}
 
 TEST_EACH(watcher, struct runtime, runtimes,
 	  "The runtime of a sanitizer, which watches the program, is not loaded into a probe "
@@ -91,7 +113,7 @@ TEST_EACH(watcher, struct runtime, runtimes,
 		EXPECT_EQ(system(command), 0);
 		snprintf(preload_list, sizeof(preload_list), "%s/%s%s", probe_cache, row->name,
 			 separators[i]);
-		EXPECT_EQ(probe_run_answered(query_with_runtime), 0);
+		EXPECT_EQ(probe_run_answered(query_with_list), 0);
 		EXPECT_EQ(probe_run_program(query_kept_preloaded), 0);
 	}
 }
@@ -100,5 +122,5 @@ TEST(unknown_watcher, "A library that ends probe processes leaves no answer.")
 {
 	probe_create_cache();
 	snprintf(preload_list, sizeof(preload_list), "%s:", PRELOADED_ENDING_PATH);
-	EXPECT_EQ(probe_run_program(query_with_runtime), 1);
+	EXPECT_EQ(probe_run_program(query_with_list), 1);
 }

@@ -27,7 +27,8 @@ static struct image_set {
 	cl_mem mem, image;
 } set;
 
-static cl_mem image_try(const struct image_kind *kind, cl_mem_flags flags, cl_mem mem, cl_int *err)
+static cl_mem in_place_image_try(const struct image_kind *kind, cl_mem_flags flags, cl_mem mem,
+				 cl_int *err)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	cl_image_desc desc = kind->desc;
@@ -36,7 +37,7 @@ static cl_mem image_try(const struct image_kind *kind, cl_mem_flags flags, cl_me
 	return cl.clCreateImage(fix.context, flags, &format, &desc, NULL, err);
 }
 
-static void image_open(const struct image_kind *kind, cl_mem_flags flags)
+static void in_place_image_open(const struct image_kind *kind, cl_mem_flags flags)
 {
 	cl_int err = 1;
 
@@ -46,13 +47,13 @@ static void image_open(const struct image_kind *kind, cl_mem_flags flags)
 	set.p = pages_map(1) + kind->offset;
 	set.mem = test_in_place_create(CL_MEM_READ_WRITE, set.p, 1000);
 	EXPECT(test_in_place_is(set.mem, set.p));
-	set.image = image_try(kind, flags, set.mem, &err);
+	set.image = in_place_image_try(kind, flags, set.mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(fix.notices, 0);
 	memset(set.p, 5, 1000);
 }
 
-static void image_close(void)
+static void in_place_image_close(void)
 {
 	cl.clReleaseMemObject(set.image);
 	cl.clReleaseMemObject(set.mem);
@@ -62,7 +63,7 @@ static void image_close(void)
 TEST_EACH(image_kernels, struct image_kind, image_kinds,
 	  "A kernel on an image of a buffer in place reads and writes the program's memory.")
 {
-	image_open(row, CL_MEM_READ_WRITE);
+	in_place_image_open(row, CL_MEM_READ_WRITE);
 	fixture_increment(set.image);
 	EXPECT_EQ(set.p[0], 6);
 	EXPECT_EQ(set.p[1], 5);
@@ -70,22 +71,22 @@ TEST_EACH(image_kernels, struct image_kind, image_kinds,
 	fixture_increment(set.mem);
 	fixture_increment(set.image);
 	EXPECT_EQ(set.p[0], 8);
-	image_close();
+	in_place_image_close();
 }
 
-static cl_int image_read(void *bytes, cl_event *event)
+static cl_int in_place_image_read(void *bytes, cl_event *event)
 {
 	return cl.clEnqueueReadImage(fix.queue, set.image, !event, image_origin, image_pixel, 0, 0,
 				     bytes, 0, NULL, event);
 }
 
-static cl_int image_write(void *bytes, cl_event *event)
+static cl_int in_place_image_write(void *bytes, cl_event *event)
 {
 	return cl.clEnqueueWriteImage(fix.queue, set.image, !event, image_origin, image_pixel, 0, 0,
 				      bytes, 0, NULL, event);
 }
 
-static cl_int image_fill(void *bytes, cl_event *event)
+static cl_int in_place_image_fill(void *bytes, cl_event *event)
 {
 	const unsigned char *b = bytes;
 	const cl_uint color[4] = { b[0], b[1], b[2], b[3] };
@@ -99,9 +100,9 @@ static const struct image_command {
 	cl_int (*run)(void *bytes, cl_event *event);
 	unsigned char memory, bytes; /* afterwards */
 } image_commands[] = {
-	{ "read", "clEnqueueReadImage", image_read, 5, 5 },
-	{ "write", "clEnqueueWriteImage", image_write, 9, 9 },
-	{ "fill", "clEnqueueFillImage", image_fill, 9, 9 },
+	{ "read", "clEnqueueReadImage", in_place_image_read, 5, 5 },
+	{ "write", "clEnqueueWriteImage", in_place_image_write, 9, 9 },
+	{ "fill", "clEnqueueFillImage", in_place_image_fill, 9, 9 },
 };
 
 TEST_EACH_PAIR(image_commands, struct image_kind, image_kinds, struct image_command, image_commands,
@@ -112,7 +113,7 @@ TEST_EACH_PAIR(image_commands, struct image_kind, image_kinds, struct image_comm
 	cl_command_type type = 0;
 	cl_event event = NULL;
 
-	image_open(row, 0);
+	in_place_image_open(row, 0);
 	EXPECT_EQ(column->run(bytes, &event), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
 	EXPECT_EQ(set.p[0], column->memory);
@@ -125,7 +126,7 @@ TEST_EACH_PAIR(image_commands, struct image_kind, image_kinds, struct image_comm
 	EXPECT_EQ(column->run(bytes, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(set.p[0], column->memory);
-	image_close();
+	in_place_image_close();
 }
 
 /* The copy that the driver refuses. */
@@ -143,7 +144,7 @@ TEST_EACH_PAIR(
 	unsigned char bytes[4] = { 9, 9, 9, 9 };
 	cl_event event = NULL;
 
-	image_open(&image_kinds[0], 0);
+	in_place_image_open(&image_kinds[0], 0);
 	stub_fail("clEnqueueCopyBuffer", row->nth, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(column->run(bytes, &event), CL_OUT_OF_RESOURCES);
 	EXPECT(!event);
@@ -153,7 +154,7 @@ TEST_EACH_PAIR(
 	EXPECT_EQ(column->run(bytes, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(set.p[0], column->memory);
-	image_close();
+	in_place_image_close();
 }
 
 TEST_EACH(image_command_fails, struct image_command, image_commands,
@@ -163,7 +164,7 @@ TEST_EACH(image_command_fails, struct image_command, image_commands,
 {
 	unsigned char bytes[4] = { 9, 9, 9, 9 };
 
-	image_open(&image_kinds[0], 0);
+	in_place_image_open(&image_kinds[0], 0);
 	stub_fail(row->function, 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(row->run(bytes, NULL), CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
@@ -171,7 +172,7 @@ TEST_EACH(image_command_fails, struct image_command, image_commands,
 	EXPECT_EQ(row->run(bytes, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(set.p[0], row->memory);
-	image_close();
+	in_place_image_close();
 }
 
 TEST(image_read_only, "A command on a read-only image copies nothing to the program's memory.")
@@ -179,12 +180,12 @@ TEST(image_read_only, "A command on a read-only image copies nothing to the prog
 	unsigned char bytes[4] = { 0 };
 	unsigned long before;
 
-	image_open(&image_kinds[0], CL_MEM_READ_ONLY);
+	in_place_image_open(&image_kinds[0], CL_MEM_READ_ONLY);
 	before = stub_calls("clEnqueueCopyBuffer");
-	EXPECT_EQ(image_read(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(in_place_image_read(bytes, NULL), CL_SUCCESS);
 	EXPECT_EQ(bytes[0], 5);
 	EXPECT_EQ(stub_calls("clEnqueueCopyBuffer"), before + 1);
-	image_close();
+	in_place_image_close();
 }
 
 TEST(image_two, "Two images of a buffer see one another's writes, also in one kernel's arguments.")
@@ -193,10 +194,10 @@ TEST(image_two, "Two images of a buffer see one another's writes, also in one ke
 	cl_int err = 1;
 	cl_mem second;
 
-	image_open(&image_kinds[0], 0);
-	second = image_try(&image_kinds[2], 0, set.mem, &err);
+	in_place_image_open(&image_kinds[0], 0);
+	second = in_place_image_try(&image_kinds[2], 0, set.mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	EXPECT_EQ(image_write(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(in_place_image_write(bytes, NULL), CL_SUCCESS);
 	fixture_increment(second);
 	EXPECT_EQ(set.p[0], 10);
 	EXPECT_EQ(cl.clEnqueueCopyImage(fix.queue, second, set.image, image_origin,
@@ -205,7 +206,7 @@ TEST(image_two, "Two images of a buffer see one another's writes, also in one ke
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(set.p[20], 10);
 	cl.clReleaseMemObject(second);
-	image_close();
+	in_place_image_close();
 }
 
 TEST_EACH(image_waits, struct image_kind, image_kinds,
@@ -215,7 +216,7 @@ TEST_EACH(image_waits, struct image_kind, image_kinds,
 	cl_command_queue queue;
 	cl_event go, done;
 
-	image_open(row, 0);
+	in_place_image_open(row, 0);
 	queue = fixture_create_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	go = cl.clCreateUserEvent(fix.context, NULL);
 	EXPECT_EQ(cl.clEnqueueWriteImage(queue, set.image, CL_FALSE, image_origin, image_pixel, 0,
@@ -231,7 +232,7 @@ TEST_EACH(image_waits, struct image_kind, image_kinds,
 	cl.clReleaseEvent(go);
 	cl.clReleaseEvent(done);
 	cl.clReleaseCommandQueue(queue);
-	image_close();
+	in_place_image_close();
 }
 
 TEST_EACH(image_mapped, struct image_kind, image_kinds,
@@ -245,7 +246,7 @@ TEST_EACH(image_mapped, struct image_kind, image_kinds,
 	unsigned char *pointer;
 	cl_int err = 1;
 
-	image_open(row, 0);
+	in_place_image_open(row, 0);
 	fixture_increment(set.image);
 	pointer = cl.clEnqueueMapImage(fix.queue, set.image, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
 				       origin, image_pixel, &pitch, NULL, 0, NULL, NULL, &err);
@@ -263,7 +264,7 @@ TEST_EACH(image_mapped, struct image_kind, image_kinds,
 	EXPECT(!cl.clEnqueueMapImage(fix.queue, set.image, CL_TRUE, CL_MAP_READ, outside,
 				     image_pixel, &pitch, NULL, 0, NULL, NULL, &err));
 	EXPECT_EQ(err, CL_INVALID_VALUE);
-	image_close();
+	in_place_image_close();
 }
 
 TEST_EACH(image_queries, struct image_kind, image_kinds,
@@ -271,7 +272,7 @@ TEST_EACH(image_queries, struct image_kind, image_kinds,
 {
 	cl_mem parent = NULL;
 
-	image_open(row, CL_MEM_READ_ONLY);
+	in_place_image_open(row, CL_MEM_READ_ONLY);
 	EXPECT_EQ(opaque_query_size(set.image, CL_MEM_FLAGS),
 		  CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR);
 	EXPECT_EQ(opaque_query_size(set.image, CL_MEM_HOST_PTR), (size_t)set.p);
@@ -280,13 +281,13 @@ TEST_EACH(image_queries, struct image_kind, image_kinds,
 	EXPECT_EQ(cl.clGetImageInfo(set.image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ((size_t)parent, (size_t)set.mem);
-	image_close();
+	in_place_image_close();
 }
 
 TEST_EACH(image_outlives, struct image_kind, image_kinds,
 	  "An image works after the program has released the buffer.")
 {
-	image_open(row, 0);
+	in_place_image_open(row, 0);
 	EXPECT_EQ(cl.clReleaseMemObject(set.mem), CL_SUCCESS);
 	fixture_increment(set.image);
 	EXPECT_EQ(set.p[0], 6);
@@ -301,16 +302,16 @@ TEST_EACH(image_of_part, struct image_kind, image_kinds,
 	cl_mem sub, image;
 	cl_int err = 1;
 
-	image_open(row, 0);
+	in_place_image_open(row, 0);
 	sub = cl.clCreateSubBuffer(set.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
-	image = image_try(row, 0, sub, &err);
+	image = in_place_image_try(row, 0, sub, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.clReleaseMemObject(sub);
 	fixture_increment(image);
 	EXPECT_EQ(set.p[ALIGN], 6);
 	EXPECT_EQ(set.p[0], 5);
 	cl.clReleaseMemObject(image);
-	image_close();
+	in_place_image_close();
 }
 
 /* What the driver refuses. */
@@ -328,19 +329,19 @@ TEST_EACH(image_fails, struct image_refusal, image_refusals,
 	cl_int err = 1;
 	cl_mem image;
 
-	image_open(&image_kinds[0], 0);
+	in_place_image_open(&image_kinds[0], 0);
 	cl.clReleaseMemObject(set.image);
 	cl.clReleaseMemObject(set.mem);
 	set.mem = test_in_place_create(CL_MEM_READ_WRITE, set.p, 1000);
 	stub_fail(row->name, 1, CL_OUT_OF_RESOURCES);
-	image = image_try(&image_kinds[0], 0, set.mem, &err);
+	image = in_place_image_try(&image_kinds[0], 0, set.mem, &err);
 	EXPECT(!image);
 	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
-	set.image = image_try(&image_kinds[0], 0, set.mem, &err);
+	set.image = in_place_image_try(&image_kinds[0], 0, set.mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	fixture_increment(set.image);
 	EXPECT_EQ(set.p[0], 6);
-	image_close();
+	in_place_image_close();
 }
 
 TEST(image_arguments, "An image that its buffer's flags or context exclude has OpenCL's error.")
@@ -350,13 +351,13 @@ TEST(image_arguments, "An image that its buffer's flags or context exclude has O
 	cl_context context;
 	cl_int err = 1;
 
-	image_open(&image_kinds[0], 0);
-	EXPECT(!image_try(&image_kinds[0], CL_MEM_USE_HOST_PTR, set.mem, &err));
+	in_place_image_open(&image_kinds[0], 0);
+	EXPECT(!in_place_image_try(&image_kinds[0], CL_MEM_USE_HOST_PTR, set.mem, &err));
 	EXPECT_EQ(err, CL_INVALID_VALUE);
 	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
 	desc.mem_object = set.mem;
 	EXPECT(!cl.clCreateImage(context, 0, &format, &desc, NULL, &err));
 	EXPECT_EQ(err, CL_INVALID_CONTEXT);
 	cl.clReleaseContext(context);
-	image_close();
+	in_place_image_close();
 }

@@ -183,8 +183,9 @@ static bool is_copied_image(const struct mem *image, const void *host_ptr)
 	       (stub_get(STUB_COPYING_FLOATS) && image->format.image_channel_data_type == CL_FLOAT);
 }
 
-static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flags flags,
-			 const cl_image_format *format, const cl_image_desc *desc, void *host_ptr)
+static cl_int stub_image_fill(struct mem *image, struct context *context, cl_mem_flags flags,
+			      const cl_image_format *format, const cl_image_desc *desc,
+			      void *host_ptr)
 {
 	cl_int err = image_set_geometry(image, format, desc);
 	bool copying;
@@ -234,7 +235,7 @@ static cl_mem stub_image_create(cl_context handle, cl_mem_flags flags,
 	if (!context)
 		return creation_failed(errcode_ret, CL_INVALID_CONTEXT);
 	image = object_create(STUB_MEM);
-	err = image_fill(image, context, flags, format, desc, host_ptr);
+	err = stub_image_fill(image, context, flags, format, desc, host_ptr);
 	if (err) {
 		object_destroy(image);
 		return creation_failed(errcode_ret, err);

@@ -19,7 +19,7 @@ bool staged_is_used(struct mem *mem)
 	return stub_get(STUB_OPAQUE_STAGED) && mem_root(mem)->opaque;
 }
 
-static void staged_copy(struct op *op, const struct staged *s, bool is_out)
+static void stub_staged_copy(struct op *op, const struct staged *s, bool is_out)
 {
 	unsigned char *data = op->mem[0]->data + s->offset;
 
@@ -44,7 +44,7 @@ void *staged_map(struct op *op, cl_map_flags flags, size_t offset, size_t size)
 	pthread_mutex_lock(&lock);
 	op->mem[0]->staged = s;
 	pthread_mutex_unlock(&lock);
-	staged_copy(op, s, true);
+	stub_staged_copy(op, s, true);
 	return s->pointer;
 }
 
@@ -61,7 +61,7 @@ bool staged_unmap(struct op *op, void *pointer)
 	pthread_mutex_unlock(&lock);
 	op->kind = OP_NOTHING;
 	if (s && s->is_written)
-		staged_copy(op, s, false);
+		stub_staged_copy(op, s, false);
 	return s;
 }
 

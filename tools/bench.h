@@ -237,8 +237,10 @@ void bench_export(struct bench *b);
  */
 size_t bench_part_run(struct bench *b, const char *part, const char *set, double *numbers,
 		      size_t count);
-void bench_part_print(double number);	/* in the part */
-const sigset_t *bench_part_stops(void); /* the signals by which a user stops a bench */
+void bench_part_print(double number); /* in the part */
+
+/* The signals that end a process, unless the process holds them or handles them. */
+const sigset_t *bench_part_ends(void);
 
 /* The other side: prints the numbers of b->options->part.  Returns an exit status. */
 int bench_part_command(struct bench *b);

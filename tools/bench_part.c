@@ -72,14 +72,33 @@ int bench_part_command(struct bench *b)
 	return ferror(bench_part_numbers) | fclose(bench_part_numbers) ? 1 : 0;
 }
 
-const sigset_t *bench_part_stops(void)
+/* The signals of @numbers are taken out of @signals. */
+static void bench_part_spare(sigset_t *signals, const int *numbers, size_t count)
 {
-	static const int numbers[] = { SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM };
+	for (size_t i = 0; i < count; i++)
+		sigdelset(signals, numbers[i]);
+}
+
+const sigset_t *bench_part_ends(void)
+{
+	static const int harmless[] = { SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN,
+					SIGTTOU, SIGURG,  SIGWINCH };
+	static sigset_t ends;
+
+	sigfillset(&ends);
+	bench_part_spare(&ends, harmless, sizeof(harmless) / sizeof(harmless[0]));
+	return &ends;
+}
+
+/* A driver that is at fault, or the lack of memory, ends a process by these. */
+static const sigset_t *bench_part_stops(void)
+{
+	static const int faults[] = { SIGABRT, SIGBUS,	SIGFPE, SIGILL,
+				      SIGKILL, SIGSEGV, SIGSYS, SIGTRAP };
 	static sigset_t stops;
 
-	sigemptyset(&stops);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaddset(&stops, numbers[i]);
+	stops = *bench_part_ends();
+	bench_part_spare(&stops, faults, sizeof(faults) / sizeof(faults[0]));
 	return &stops;
 }
 

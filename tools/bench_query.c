@@ -3,8 +3,8 @@
  * The first query of extensions in a process, after the driver has started: on a machine that
  * knows nothing of the device (an empty XDG_CACHE_HOME), and with the results of that query.
  *
- * The part "queries" owns the folder: a process that no signal of a terminal ends, and that waits for
- * all processes below it.  So nothing is left of a bench that was stopped.
+ * The part "queries" owns the folder: a process that SIGKILL alone ends before the folder is gone, and
+ * that waits for all processes below it.  So nothing is left of a bench that was stopped.
  */
 #include "bench.h"
 
@@ -90,13 +90,13 @@ static void bench_query_remove(void)
 {
 	bench_query_wait();
 	nftw(bench_query_cache, bench_query_remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	sigprocmask(SIG_UNBLOCK, bench_part_stops(), NULL);
+	sigprocmask(SIG_UNBLOCK, bench_part_ends(), NULL);
 }
 
-/* A signal that stops the bench waits until the folder is gone.  Orphans become children. */
+/* A signal that would end this process waits until the folder is gone.  Orphans become children. */
 static void bench_query_hold(void)
 {
-	sigprocmask(SIG_BLOCK, bench_part_stops(), NULL);
+	sigprocmask(SIG_BLOCK, bench_part_ends(), NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 

@@ -6,6 +6,9 @@
 # `make check` starts two tests for each processor, as half of the tests wait.  A test that keeps a
 # processor busy counts as two.  kmod.build and kmod.dkms do not: on a new machine they first wait for
 # downloads.
+#
+# The limit of a test (TIMEOUT, in the CMakeLists.txt of its folder) is at least ten times its
+# seconds: on a busy machine a test may take that long.
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/seconds.txt lines)
 foreach(line IN LISTS lines)
 	separate_arguments(line)

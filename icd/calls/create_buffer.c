@@ -46,9 +46,7 @@ static cl_mem create_buffer_import(const struct create_buffer_call *c, struct co
 	if (!request.in_place)
 		return NULL;
 	mem = import_memory_in_place(c->context, context, &request, err);
-	if (mem)
-		in_place_created(mem);
-	else
+	if (!mem)
 		in_place_free(request.in_place);
 	return mem;
 }

@@ -18,43 +18,6 @@ struct memobj *in_place_get(cl_mem mem)
 	return NULL;
 }
 
-static cl_int in_place_query_references(cl_mem mem, cl_uint *references)
-{
-	return next.clGetMemObjectInfo(mem, CL_MEM_REFERENCE_COUNT, sizeof(*references), references,
-				       NULL);
-}
-
-/* The references to the hidden buffer around an import; 0: there is none. */
-static cl_uint in_place_hidden_references(const struct memobj *obj)
-{
-	cl_uint references = 0;
-	cl_mem hidden = NULL;
-
-	if (obj->hidden)
-		next.clGetMemObjectInfo(obj->handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(hidden),
-					&hidden, NULL);
-	return hidden && !in_place_query_references(hidden, &references) ? references : 0;
-}
-
-void in_place_created(cl_mem mem)
-{
-	struct memobj *obj = in_place_get(mem);
-
-	if (obj)
-		in_place_begin_references(obj->in_place, in_place_hidden_references(obj));
-	memobj_put(obj);
-}
-
-cl_int in_place_references(const struct memobj *obj, cl_uint *references)
-{
-	cl_int err = in_place_query_references(obj->handle, references);
-
-	if (!err)
-		*references +=
-			in_place_map_references(obj->in_place, in_place_hidden_references(obj));
-	return err;
-}
-
 static char *in_place_address(const struct memobj *obj)
 {
 	return (char *)obj->region->addr + obj->origin;
@@ -104,46 +67,70 @@ static cl_int in_place_check_map(const struct memobj *obj, const struct in_place
 	return in_place_check_map_flags(obj, call->flags);
 }
 
+/* The driver does not see the buffers in place, so the error for a queue of another context is the layer's. */
+static cl_int in_place_check_queue(const struct memobj *obj, cl_command_queue queue)
+{
+	cl_context context = NULL;
+	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+						NULL);
+
+	if (!err && context != obj->context)
+		err = CL_INVALID_CONTEXT;
+	return err;
+}
+
+static cl_int in_place_enqueue_map(const struct memobj *obj, const struct in_place_order *o)
+{
+	cl_int err = in_place_check_queue(obj, o->queue);
+
+	if (err)
+		return err;
+	queue_bracket_close(o->queue);
+	if (o->blocking)
+		return nothing_enqueue_and_wait(CL_COMMAND_MAP_BUFFER, o->queue, o->num_wait,
+						o->wait, o->event);
+	return nothing_enqueue(CL_COMMAND_MAP_BUFFER, o->queue, o->num_wait, o->wait, o->event);
+}
+
+cl_int in_place_map_at(const struct memobj *obj, void *pointer, const struct in_place_order *order)
+{
+	struct in_place_map *map = in_place_map_create(pointer);
+	cl_int err = map ? in_place_enqueue_map(obj, order) : CL_OUT_OF_HOST_MEMORY;
+
+	if (err)
+		in_place_map_free(map);
+	else
+		in_place_map_add(obj->in_place, map);
+	return err;
+}
+
 void *in_place_map(const struct memobj *obj, const struct in_place_call *call, cl_int *err)
 {
+	const struct in_place_order order = { call->queue, call->blocking, call->num_wait,
+					      call->wait, call->event };
 	char *pointer = in_place_address(obj) + call->offset;
-	struct in_place_map *map;
-	void *of_driver;
 
 	*err = in_place_check_map(obj, call);
-	if (*err)
-		return NULL;
-	map = in_place_map_create(pointer);
-	if (!map) {
-		*err = CL_OUT_OF_HOST_MEMORY;
-		return NULL;
-	}
-	queue_bracket_close(call->queue);
-	of_driver = next.clEnqueueMapBuffer(call->queue, obj->handle, call->blocking, CL_MAP_READ,
-					    call->offset, 1, call->num_wait, call->wait,
-					    call->event, err);
-	of_driver = created_or_null(of_driver, err);
-	if (!of_driver) {
-		in_place_map_free(map);
-		return NULL;
-	}
-	in_place_map_add(obj->in_place, map, of_driver);
-	return pointer;
+	if (!*err)
+		*err = in_place_map_at(obj, pointer, &order);
+	return *err ? NULL : pointer;
 }
 
 cl_int in_place_unmap(const struct memobj *obj, cl_command_queue queue, const void *pointer,
 		      cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	struct in_place_map *map = in_place_map_take(obj->in_place, pointer);
-	cl_int err;
+	struct in_place_map *map;
+	cl_int err = in_place_check_queue(obj, queue);
 
+	if (err)
+		return err;
+	map = in_place_map_take(obj->in_place, pointer);
 	if (!map)
 		return CL_INVALID_VALUE;
 	queue_bracket_close(queue);
-	err = next.clEnqueueUnmapMemObject(queue, obj->handle, in_place_map_of_driver(map),
-					   num_wait, wait, event);
+	err = nothing_enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, queue, num_wait, wait, event);
 	if (err)
-		in_place_map_add(obj->in_place, map, in_place_map_of_driver(map));
+		in_place_map_add(obj->in_place, map);
 	else
 		in_place_map_free(map);
 	return err;

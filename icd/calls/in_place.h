@@ -7,7 +7,8 @@
  * contents pointed to by host_ptr in device memory."  A program may therefore count on its memory
  * alone where the specification says that the memory has "the latest bits": behind a map.  An
  * in-place buffer has the latest bits at all times, and so needs commands of the driver for their
- * order, their events and their errors only.  Such a command moves a single byte.
+ * order, their events and their errors only: a marker for a map and for an unmap, and a single byte for
+ * a read or write between the buffer and its own place.
  */
 #ifndef ICD_CALLS_IN_PLACE_H
 #define ICD_CALLS_IN_PLACE_H
@@ -17,12 +18,6 @@
 
 /* A reference to the record of an in-place buffer, to be put; NULL: @mem is none. */
 struct memobj *in_place_get(cl_mem mem);
-
-/* An in-place buffer is new. */
-void in_place_created(cl_mem mem);
-
-/* The driver's references to an in-place buffer, with those of its maps. */
-cl_int in_place_references(const struct memobj *obj, cl_uint *references);
 
 /* The arguments of a map. */
 struct in_place_call {
@@ -35,11 +30,19 @@ struct in_place_call {
 	cl_event *event;
 };
 
-/*
- * A map of an in-place buffer.  The driver maps a byte for reading, so the unmap writes nothing.  A GPU's
- * caches do not matter: the host gets no byte from the driver.  Returns the program's pointer, or NULL
- * with an error.
- */
+/* When a command runs, and its event. */
+struct in_place_order {
+	cl_command_queue queue;
+	cl_bool blocking;
+	cl_uint num_wait;
+	const cl_event *wait;
+	cl_event *event;
+};
+
+/* A map that gives the program @pointer.  The driver has a marker in the map's place. */
+cl_int in_place_map_at(const struct memobj *obj, void *pointer, const struct in_place_order *order);
+
+/* A map of an in-place buffer.  Returns the program's pointer, or NULL with an error. */
 void *in_place_map(const struct memobj *obj, const struct in_place_call *call, cl_int *err);
 
 /* @pointer: of in_place_map(); another is CL_INVALID_VALUE. */

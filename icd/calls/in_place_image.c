@@ -51,7 +51,7 @@ static cl_int in_place_image_record(cl_mem image, struct memobj *parent, cl_mem_
 		.method = parent->method,
 		.hides_parent = true,
 		.is_staged = true,
-		.in_place = in_place_create_part(NULL, flags | CL_MEM_USE_HOST_PTR),
+		.in_place = in_place_create_part(flags | CL_MEM_USE_HOST_PTR),
 	};
 	cl_int err = like.in_place ? memobj_add(&like) : CL_OUT_OF_HOST_MEMORY;
 
@@ -137,11 +137,9 @@ static cl_int in_place_image_check_map(const struct memobj *image,
 void *in_place_image_map(const struct memobj *image, const struct in_place_image_call *c,
 			 cl_int *err)
 {
-	static const size_t one[3] = { 1, 1, 1 };
+	const struct in_place_order order = { c->queue, c->blocking, c->num_wait, c->wait,
+					      c->event };
 	struct in_place_image_shape shape = { 0 };
-	struct in_place_map *map;
-	size_t pitch, slice;
-	void *of_driver;
 	char *pointer;
 
 	*err = in_place_image_check_map(image, c, &shape);
@@ -149,23 +147,11 @@ void *in_place_image_map(const struct memobj *image, const struct in_place_image
 		return NULL;
 	pointer = (char *)image->region->addr + image->origin + c->origin[1] * shape.pitch +
 		  c->origin[0] * shape.pixel;
-	map = in_place_map_create(pointer);
-	if (!map) {
-		*err = CL_OUT_OF_HOST_MEMORY;
+	*err = in_place_map_at(image, pointer, &order);
+	if (*err)
 		return NULL;
-	}
-	queue_bracket_close(c->queue);
-	of_driver = next.clEnqueueMapImage(c->queue, image->handle, c->blocking, CL_MAP_READ,
-					   c->origin, one, &pitch, &slice, c->num_wait, c->wait,
-					   c->event, err);
-	of_driver = created_or_null(of_driver, err);
-	if (!of_driver) {
-		in_place_map_free(map);
-		return NULL;
-	}
 	*c->row_pitch = shape.pitch;
 	if (c->slice_pitch)
 		*c->slice_pitch = 0;
-	in_place_map_add(image->in_place, map, of_driver);
 	return pointer;
 }

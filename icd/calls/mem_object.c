@@ -75,15 +75,6 @@ static size_t mem_object_offset(const struct memobj *obj)
 	return type == CL_MEM_OBJECT_BUFFER ? obj->origin : 0;
 }
 
-static cl_int mem_object_references(const struct memobj *obj, size_t size, void *value,
-				    size_t *size_ret)
-{
-	cl_uint references = 0;
-	cl_int err = in_place_references(obj, &references);
-
-	return err ? err : info_answer(&references, sizeof(references), size, value, size_ret);
-}
-
 /*
  * An in-place buffer shows what the program has asked for.  False: the answer is that of any import.
  * No memory of clSVMAlloc() is in place.
@@ -102,8 +93,6 @@ static bool mem_object_in_place_info(const struct memobj *obj, cl_mem_info name,
 		*err = info_answer(&pointer, sizeof(pointer), size, value, size_ret);
 	else if (name == CL_MEM_MAP_COUNT)
 		*err = info_answer(&maps, sizeof(maps), size, value, size_ret);
-	else if (name == CL_MEM_REFERENCE_COUNT)
-		*err = mem_object_references(obj, size, value, size_ret);
 	else if (name == CL_MEM_PROPERTIES && in_place_has_properties(obj->in_place))
 		*err = info_answer(&end, sizeof(end), size, value, size_ret);
 	else

@@ -57,3 +57,19 @@ cl_int nothing_enqueue(cl_command_type type, cl_command_queue queue, cl_uint num
 		proxy_event_give_as(marker, type, event);
 	return err;
 }
+
+cl_int nothing_enqueue_and_wait(cl_command_type type, cl_command_queue queue, cl_uint num_wait,
+				const cl_event *wait, cl_event *event)
+{
+	cl_event marker;
+	cl_int err = nothing_enqueue_marker(queue, num_wait, wait, &marker);
+
+	if (err)
+		return err;
+	err = next.clWaitForEvents(1, &marker);
+	if (!err && event)
+		proxy_event_give_as(marker, type, event);
+	else
+		next.clReleaseEvent(marker);
+	return err;
+}

@@ -12,4 +12,8 @@
 cl_int nothing_enqueue(cl_command_type type, cl_command_queue queue, cl_uint num_wait,
 		       const cl_event *wait, cl_event *event);
 
+/* The same, and waits for the marker.  An error is of the commands that the marker waits for, too. */
+cl_int nothing_enqueue_and_wait(cl_command_type type, cl_command_queue queue, cl_uint num_wait,
+				const cl_event *wait, cl_event *event);
+
 #endif /* ICD_CALLS_NOTHING_H */

@@ -19,25 +19,21 @@ struct in_place {
 	cl_mem_flags flags;
 	bool has_properties;
 	bool is_counted;
-	struct list maps;	/* of struct in_place_map, the last at the end */
-	struct in_place *owner; /* of a sub-buffer: the buffer's, which lives longer; or NULL */
-	/* Of a buffer, with its sub-buffers: */
-	atomic_uint parts, all_maps;
+	struct list maps;     /* of struct in_place_map, the last at the end */
 	cl_mem stage, source; /* held; NULL: no stage yet */
 	size_t stage_size;
-	cl_uint references; /* to the hidden buffer at first; 0: there is no hidden buffer */
 };
 
 struct in_place_map {
 	struct list link;
-	void *pointer, *of_driver;
+	void *pointer;
 };
 
 LOCK_DEFINE(in_place_lock, LOCK_LAST); /* the lists of maps */
 
 static atomic_uint in_place_buffers; /* live records that are counted */
 
-struct in_place *in_place_create_part(struct in_place *owner, cl_mem_flags flags)
+struct in_place *in_place_create_part(cl_mem_flags flags)
 {
 	struct in_place *in_place = malloc(sizeof(*in_place));
 
@@ -45,10 +41,8 @@ struct in_place *in_place_create_part(struct in_place *owner, cl_mem_flags flags
 		log_error("no memory for the record of a buffer");
 		return NULL;
 	}
-	*in_place = (struct in_place){ .flags = flags, .owner = owner };
+	*in_place = (struct in_place){ .flags = flags };
 	list_init(&in_place->maps);
-	if (owner)
-		atomic_fetch_add(&owner->parts, 1);
 	return in_place;
 }
 
@@ -67,7 +61,7 @@ static bool in_place_count(void)
 
 struct in_place *in_place_create(cl_mem_flags flags, bool has_properties)
 {
-	struct in_place *in_place = in_place_create_part(NULL, flags);
+	struct in_place *in_place = in_place_create_part(flags);
 
 	if (!in_place)
 		return NULL;
@@ -85,8 +79,6 @@ void in_place_free(struct in_place *in_place)
 		return;
 	if (in_place->is_counted)
 		atomic_fetch_sub(&in_place_buffers, 1);
-	if (in_place->owner)
-		atomic_fetch_sub(&in_place->owner->parts, 1);
 	if (in_place->stage) {
 		next.clReleaseMemObject(in_place->stage);
 		memobj_watch_release(in_place->source);
@@ -167,7 +159,7 @@ bool in_place_has_properties(const struct in_place *in_place)
 
 cl_mem_flags in_place_driver_flags(cl_mem_flags flags)
 {
-	return flags & ~(cl_mem_flags)(CL_MEM_USE_HOST_PTR | CL_MEM_HOST_WRITE_ONLY);
+	return flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR;
 }
 
 struct in_place_map *in_place_map_create(void *pointer)
@@ -186,16 +178,8 @@ void in_place_map_free(struct in_place_map *map)
 	free(map);
 }
 
-/* The maps of a buffer and of its sub-buffers. */
-static atomic_uint *in_place_all_maps(struct in_place *in_place)
+void in_place_map_add(struct in_place *in_place, struct in_place_map *map)
 {
-	return in_place->owner ? &in_place->owner->all_maps : &in_place->all_maps;
-}
-
-void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void *of_driver)
-{
-	map->of_driver = of_driver;
-	atomic_fetch_add(in_place_all_maps(in_place), 1);
 	lock_acquire(&in_place_lock);
 	list_add(&in_place->maps, &map->link);
 	lock_release(&in_place_lock);
@@ -210,21 +194,6 @@ cl_uint in_place_map_count(const struct in_place *in_place)
 		count++;
 	lock_release(&in_place_lock);
 	return count;
-}
-
-void in_place_begin_references(struct in_place *in_place, cl_uint hidden)
-{
-	in_place->references = hidden;
-}
-
-cl_uint in_place_map_references(const struct in_place *in_place, cl_uint hidden)
-{
-	const cl_uint maps = atomic_load(&in_place->all_maps);
-	const cl_uint others = in_place->references + atomic_load(&in_place->parts);
-
-	if (!in_place->references || hidden <= others)
-		return 0;
-	return hidden - others < maps ? hidden - others : maps;
 }
 
 static struct in_place_map *in_place_map_find(const struct in_place *in_place, const void *pointer)
@@ -248,12 +217,5 @@ struct in_place_map *in_place_map_take(struct in_place *in_place, const void *po
 	if (map)
 		list_remove(&map->link);
 	lock_release(&in_place_lock);
-	if (map)
-		atomic_fetch_sub(in_place_all_maps(in_place), 1);
 	return map;
-}
-
-void *in_place_map_of_driver(const struct in_place_map *map)
-{
-	return map->of_driver;
 }

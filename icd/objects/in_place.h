@@ -24,11 +24,11 @@ struct in_place;
 struct in_place *in_place_create(cl_mem_flags flags, bool has_properties);
 
 /*
- * The record of a sub-buffer of @owner, whose memory is the buffer's.  Other records count: the driver's object of
+ * The record of a sub-buffer or image, whose memory is the buffer's.  Other records count: the driver's object of
  * each has a descriptor of the process, and the program's own descriptors come first.  So
  * in_place_create() fails, logged, once the live buffers have a quarter of the descriptors.
  */
-struct in_place *in_place_create_part(struct in_place *owner, cl_mem_flags flags);
+struct in_place *in_place_create_part(cl_mem_flags flags);
 
 /* @in_place may be NULL. */
 void in_place_free(struct in_place *in_place);
@@ -36,7 +36,7 @@ void in_place_free(struct in_place *in_place);
 cl_mem_flags in_place_flags(const struct in_place *in_place);
 bool in_place_has_properties(const struct in_place *in_place);
 
-/* The flags of the driver's object, of which the layer needs maps for reading. */
+/* The flags of the driver's object. */
 cl_mem_flags in_place_driver_flags(cl_mem_flags flags);
 
 /*
@@ -54,32 +54,19 @@ cl_mem in_place_get_stage(struct in_place *in_place, cl_context context, cl_mem 
 /* The stage that there is, and its size. */
 cl_mem in_place_stage(const struct in_place *in_place, size_t *size);
 
-/* A map of the buffer: the pointer that the program has, and the pointer that the driver gave. */
+/* A map of the buffer, of which the driver does not know. */
 struct in_place_map;
 
 /* NULL: no memory, logged.  Ends with in_place_map_free(), or in_place_map_add(). */
 struct in_place_map *in_place_map_create(void *pointer);
 void in_place_map_free(struct in_place_map *map);
 
-/* The driver has mapped the buffer. */
-void in_place_map_add(struct in_place *in_place, struct in_place_map *map, void *of_driver);
+/* The program has the pointer. */
+void in_place_map_add(struct in_place *in_place, struct in_place_map *map);
 
-/* Maps that are recorded: a driver may count those of a sub-buffer on the buffer (PoCL 3.1). */
 cl_uint in_place_map_count(const struct in_place *in_place);
-
-/*
- * A driver may count a map as a reference to a hidden buffer around the program's buffer (PoCL).  The
- * program's buffer has the reference then.
- *
- * @hidden: the references to the hidden buffer: first when the program's buffer is new, then now
- */
-void in_place_begin_references(struct in_place *in_place, cl_uint hidden);
-
-/* At most one for each map of the buffer and of its sub-buffers: commands have references, too. */
-cl_uint in_place_map_references(const struct in_place *in_place, cl_uint hidden);
 
 /* The last map with the pointer, which the caller then owns; NULL: there is none. */
 struct in_place_map *in_place_map_take(struct in_place *in_place, const void *pointer);
-void *in_place_map_of_driver(const struct in_place_map *map);
 
 #endif /* ICD_OBJECTS_IN_PLACE_H */

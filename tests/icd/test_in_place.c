@@ -253,15 +253,12 @@ TEST(sub_buffer_flags, "A sub-buffer with flags that its buffer excludes is CL_I
 	in_place_close();
 }
 
-TEST_EACH(map_count, struct place, places,
-	  "A buffer counts its own maps, also if the driver counts maps of sub-buffers on the "
-	  "buffer.")
+TEST_EACH(map_count, struct place, places, "A buffer counts its own maps.")
 {
 	unsigned char *p, *pointer;
 	cl_mem mem;
 
 	in_place_open();
-	stub_set(STUB_MAPS_AT_ROOT, 1);
 	p = pages_map(2) + row->offset;
 	mem = test_in_place_create(0, p, row->size);
 	pointer = test_in_place_map(mem, CL_MAP_READ, 0, row->size);
@@ -272,37 +269,7 @@ TEST_EACH(map_count, struct place, places,
 	in_place_close();
 }
 
-TEST_EACH(
-	map_references, struct place, places,
-	"If a driver counts a map as a reference to the buffer, the buffer has the reference, also "
-	"of a map of a sub-buffer.")
-{
-	const cl_buffer_region region = { 0, 100 };
-	unsigned char *p, *pointer, *part;
-	cl_mem mem, sub;
-	cl_uint before;
-
-	in_place_open();
-	stub_set(STUB_MAPS_AT_ROOT, 1);
-	p = pages_map(2) + row->offset;
-	mem = test_in_place_create(0, p, row->size);
-	sub = cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
-	before = test_in_place_count(mem, CL_MEM_REFERENCE_COUNT);
-	pointer = test_in_place_map(mem, CL_MAP_READ, 0, row->size);
-	expect_references(mem, before + 1);
-	part = test_in_place_map(sub, CL_MAP_READ, 0, 100);
-	expect_references(mem, before + 2);
-	expect_references(sub, 1);
-	test_in_place_unmap(mem, pointer);
-	test_in_place_unmap(sub, part);
-	expect_references(mem, before);
-	cl.clReleaseMemObject(sub);
-	cl.clReleaseMemObject(mem);
-	in_place_close();
-}
-
-TEST_EACH(map_own_references, struct place, places,
-	  "If a driver counts no map as a reference, nor does the buffer.")
+TEST_EACH(map_references, struct place, places, "A map is no reference to the buffer.")
 {
 	unsigned char *p, *pointer;
 	cl_mem mem;
@@ -343,7 +310,8 @@ TEST_EACH(
 	p[5] = 60;
 	test_in_place_unmap(mem, pointer);
 	EXPECT_EQ(p[5], 60);
-	EXPECT_EQ(stub_arg("clEnqueueMapBuffer", 5), 1); /* a byte of the driver's */
+	EXPECT_EQ(stub_calls("clEnqueueMapBuffer"), 0); /* memory of the driver's for the map */
+	EXPECT_EQ(stub_calls("clEnqueueUnmapMemObject"), 0);
 	cl.clReleaseMemObject(mem);
 	in_place_close();
 }
@@ -505,7 +473,47 @@ TEST(mapped_twice, "Each map of a pointer has an unmap, and a pointer without a 
 	in_place_close();
 }
 
-TEST(unmap_fails, "If the driver refuses an unmap, the program may unmap again.")
+TEST(map_fails, "If the driver refuses the command of a map, there is no map.")
+{
+	cl_mem mem;
+
+	in_place_open();
+	mem = test_in_place_create(0, pages_map(1), PAGE);
+	stub_fail("clEnqueueMarkerWithWaitList", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(in_place_map_error(mem, CL_MAP_READ, 0, PAGE), CL_OUT_OF_RESOURCES);
+	stub_fail("clWaitForEvents", 1, CL_OUT_OF_HOST_MEMORY);
+	EXPECT_EQ(in_place_map_error(mem, CL_MAP_READ, 0, PAGE), CL_OUT_OF_HOST_MEMORY);
+	EXPECT_EQ(test_in_place_map_count(mem), 0);
+	cl.clReleaseMemObject(mem);
+	in_place_close();
+}
+
+TEST(map_other_context, "A queue of another context maps and unmaps nothing.")
+{
+	cl_command_queue queue;
+	cl_context context;
+	unsigned char *p;
+	cl_int err = 1;
+	cl_mem mem;
+
+	in_place_open();
+	p = pages_map(1);
+	mem = test_in_place_create(0, p, PAGE);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueueWithProperties(context, fix.device[0], NULL, NULL);
+	EXPECT(!cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, PAGE, 0, NULL, NULL,
+				      &err));
+	EXPECT_EQ(err, CL_INVALID_CONTEXT);
+	test_in_place_map(mem, CL_MAP_READ, 0, PAGE);
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(queue, mem, p, 0, NULL, NULL), CL_INVALID_CONTEXT);
+	test_in_place_unmap(mem, p);
+	cl.clReleaseCommandQueue(queue);
+	cl.clReleaseContext(context);
+	cl.clReleaseMemObject(mem);
+	in_place_close();
+}
+
+TEST(unmap_fails, "If the driver refuses the command of an unmap, the program may unmap again.")
 {
 	unsigned char *p;
 	cl_mem mem;
@@ -514,7 +522,7 @@ TEST(unmap_fails, "If the driver refuses an unmap, the program may unmap again."
 	p = pages_map(1);
 	mem = test_in_place_create(0, p, PAGE);
 	test_in_place_map(mem, CL_MAP_READ, 0, PAGE);
-	stub_fail("clEnqueueUnmapMemObject", 1, CL_OUT_OF_RESOURCES);
+	stub_fail("clEnqueueMarkerWithWaitList", 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, mem, p, 0, NULL, NULL),
 		  CL_OUT_OF_RESOURCES);
 	test_in_place_unmap(mem, p);

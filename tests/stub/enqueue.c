@@ -156,25 +156,6 @@ cl_int CL_API_CALL stub_clEnqueueFillBuffer(cl_command_queue queue, cl_mem mem, 
 	return queue_submit(queue, &op, num, list, event, false);
 }
 
-static struct mem *maps_owner(struct mem *mem)
-{
-	return stub_get(STUB_MAPS_AT_ROOT) ? mem_root(mem) : mem;
-}
-
-static void maps_count(struct mem *mem)
-{
-	atomic_fetch_add(&maps_owner(mem)->maps, 1);
-	if (stub_get(STUB_MAPS_AT_ROOT))
-		object_retain(mem_root(mem));
-}
-
-static void maps_uncount(struct mem *mem)
-{
-	atomic_fetch_sub(&maps_owner(mem)->maps, 1);
-	if (stub_get(STUB_MAPS_AT_ROOT))
-		mem_put(mem_root(mem));
-}
-
 void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle, cl_bool blocking,
 					  cl_map_flags flags, size_t offset, size_t size, WAIT,
 					  cl_int *errcode_ret)
@@ -198,7 +179,7 @@ void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle,
 	err = queue_submit(queue, &op, num, list, event, blocking);
 	if (err)
 		return creation_failed(errcode_ret, err);
-	maps_count(mem);
+	atomic_fetch_add(&mem->maps, 1);
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;
 	return pointer ? pointer : (mem->host_ptr ? mem->host_ptr : mem->data) + offset;
@@ -216,14 +197,14 @@ cl_int CL_API_CALL stub_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem h
 		return err;
 	from = mem->host_ptr ? mem->host_ptr : mem->data;
 	op.mem[0] = mem;
-	if (!atomic_load(&maps_owner(mem)->maps) ||
+	if (!atomic_load(&mem->maps) ||
 	    (staged_is_used(mem) ? !staged_unmap(&op, mapped)
 				 : (uintptr_t)mapped - (uintptr_t)from >= mem->size))
 		return CL_INVALID_VALUE;
 	op_hold(&op);
 	err = queue_submit(queue, &op, num, list, event, false);
 	if (!err)
-		maps_uncount(mem);
+		atomic_fetch_sub(&mem->maps, 1);
 	return err;
 }
 

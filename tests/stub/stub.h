@@ -115,8 +115,7 @@ enum stub_option {
 	STUB_IMAGES_ALIGN,   /* images made from buffers begin at an aligned address, below maybe */
 	STUB_IMAGES_PACKED, /* images made from buffers have rows without a gap, whatever the pitch */
 	STUB_ANY_POINTER, /* images made from buffers take a pointer (PoCL, Intel's runtime) and any flags */
-	STUB_MAPS_AT_ROOT, /* a map of a sub-buffer counts on the buffer, as a reference too (PoCL) */
-	STUB_ANY_PITCH,	   /* a row pitch below the width is taken (rusticl) */
+	STUB_ANY_PITCH,	      /* a row pitch below the width is taken (rusticl) */
 	STUB_IMAGE1D_OF_PART, /* 1D images are made from sub-buffers, too */
 	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
 	STUB_NATIVE_TYPES, /* of STUB_NATIVE: enum stub_native; default host memory and dma-bufs */

@@ -21,6 +21,7 @@ struct acquired {
 	cl_event command;
 	struct acquired_stage *stages; /* of staged images, each once */
 	cl_uint stage_count;
+	bool has_turn; /* staged_take_turn() */
 	cl_uint count;
 	cl_mem imports[]; /* each once, and a reference of the driver's to each */
 };
@@ -71,8 +72,17 @@ static size_t acquired_count(struct memobj *const *objs, size_t count)
 	return needed;
 }
 
+/* All is enqueued. */
+static void acquired_end_turn(struct acquired *a)
+{
+	if (a->has_turn)
+		staged_end_turn();
+	a->has_turn = false;
+}
+
 static void acquired_free(struct acquired *a)
 {
+	acquired_end_turn(a);
 	while (a->count)
 		next.clReleaseMemObject(a->imports[--a->count]);
 	while (a->stage_count)
@@ -154,6 +164,7 @@ cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t
 			acquired_add_stage(a, objs[i]);
 		else if (objs[i] && memobj_needs_acquire(objs[i]))
 			acquired_add(a, objs[i]);
+	a->has_turn = a->stage_count && staged_take_turn();
 	err = acquired_enqueue_all(a, num_wait, wait);
 	if (!err)
 		*acquired = a;
@@ -221,10 +232,13 @@ static cl_int acquired_wait(cl_event event)
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking)
 {
 	cl_event release = acquired_release(a, a->command);
-	cl_int err = acquired_copy_back(a, &release);
+	cl_int err = acquired_copy_back(a, &release), failed = CL_SUCCESS;
 
-	if (!err && blocking)
-		err = acquired_wait(release ? release : a->command);
+	acquired_end_turn(a);
+	if (blocking) /* also if a copy is missing: the command runs, and uses the program's memory */
+		failed = acquired_wait(release ? release : a->command);
+	if (!err)
+		err = failed;
 	proxy_event_give(release, a->command, err ? NULL : event);
 	acquired_free(a);
 	return err;

@@ -1,11 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/access/staged.h"
 
+#include <pthread.h>
+
 #include "icd/access/access.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/in_place.h"
 #include "icd/objects/proxy_event.h"
+#include "util/lock.h"
+#include "util/thread.h"
+
+static void staged_in_child(struct lock *lock);
+
+LOCK_DEFINE_IN_CHILD(staged_lock, LOCK_LAST, staged_in_child);
+static pthread_cond_t staged_changed = PTHREAD_COND_INITIALIZER;
+static unsigned int staged_depth; /* turns of the owner, one within the other */
+static pthread_t staged_owner;
+
+/* The owner is a thread of the parent's. */
+static void staged_in_child(struct lock *lock)
+{
+	(void)lock;
+	staged_depth = 0;
+}
+
+static bool staged_is_taken(void) REQUIRES(staged_lock)
+{
+	return staged_depth && !pthread_equal(staged_owner, pthread_self());
+}
+
+bool staged_take_turn(void)
+{
+	bool is_mine;
+
+	THREAD_NO_CANCEL();
+	lock_acquire(&staged_lock);
+	while (staged_is_taken() && !lock_wait(&staged_lock, &staged_changed, NULL))
+		;
+	is_mine = !staged_is_taken();
+	if (is_mine) {
+		staged_owner = pthread_self();
+		staged_depth++;
+	}
+	lock_release(&staged_lock);
+	return is_mine;
+}
+
+void staged_end_turn(void)
+{
+	THREAD_NO_CANCEL();
+	lock_acquire(&staged_lock);
+	if (staged_depth) /* else a child's: the turn was the parent's */
+		staged_depth--;
+	if (!staged_depth)
+		pthread_cond_signal(&staged_changed);
+	lock_release(&staged_lock);
+}
 
 bool staged_is_written(const struct memobj *image)
 {

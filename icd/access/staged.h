@@ -8,7 +8,9 @@
  * what kernels write to the image, behind the command's event.
  *
  * Images of one buffer share the stage.  OpenCL leaves undefined what happens to a buffer that commands use
- * as a buffer and as an image at the same time.
+ * as a buffer and as an image at the same time.  Threads may share a queue: no command on a staged image comes
+ * between another such command and its copies.  A command on the buffer itself may, if another thread gives the
+ * command to the queue without an order between the threads.
  */
 #ifndef ICD_ACCESS_STAGED_H
 #define ICD_ACCESS_STAGED_H
@@ -18,6 +20,17 @@
 
 /* Whether commands can write to a staged image. */
 bool staged_is_written(const struct memobj *image);
+
+/**
+ * staged_take_turn - wait until no other thread enqueues a command on staged images
+ *
+ * A turn begins before the first copy of a command and ends when the last copy is enqueued.  No thread waits for
+ * commands in its turn.  A driver may call the application from an enqueue: turns of a thread nest.
+ *
+ * Returns whether the turn has begun; not for a thread that forks while another has its turn.
+ */
+bool staged_take_turn(void);
+void staged_end_turn(void);
 
 /**
  * staged_copy - enqueue the copy before, or behind, a command that uses a staged image

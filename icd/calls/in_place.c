@@ -87,9 +87,8 @@ static cl_int in_place_enqueue_map(const struct memobj *obj, const struct in_pla
 		return err;
 	queue_bracket_close(o->queue);
 	if (o->blocking)
-		return nothing_enqueue_and_wait(CL_COMMAND_MAP_BUFFER, o->queue, o->num_wait,
-						o->wait, o->event);
-	return nothing_enqueue(CL_COMMAND_MAP_BUFFER, o->queue, o->num_wait, o->wait, o->event);
+		return nothing_enqueue_and_wait(o->type, o->queue, o->num_wait, o->wait, o->event);
+	return nothing_enqueue(o->type, o->queue, o->num_wait, o->wait, o->event);
 }
 
 cl_int in_place_map_at(const struct memobj *obj, void *pointer, const struct in_place_order *order)
@@ -106,8 +105,8 @@ cl_int in_place_map_at(const struct memobj *obj, void *pointer, const struct in_
 
 void *in_place_map(const struct memobj *obj, const struct in_place_call *call, cl_int *err)
 {
-	const struct in_place_order order = { call->queue, call->blocking, call->num_wait,
-					      call->wait, call->event };
+	const struct in_place_order order = { CL_COMMAND_MAP_BUFFER, call->queue, call->blocking,
+					      call->num_wait,	     call->wait,  call->event };
 	char *pointer = in_place_address(obj) + call->offset;
 
 	*err = in_place_check_map(obj, call);

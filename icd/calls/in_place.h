@@ -30,8 +30,9 @@ struct in_place_call {
 	cl_event *event;
 };
 
-/* When a command runs, and its event. */
+/* When a map runs, and the type of its event: CL_COMMAND_MAP_BUFFER or CL_COMMAND_MAP_IMAGE. */
 struct in_place_order {
+	cl_command_type type;
 	cl_command_queue queue;
 	cl_bool blocking;
 	cl_uint num_wait;

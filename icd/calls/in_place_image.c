@@ -40,7 +40,8 @@ static cl_mem in_place_image_by_driver(const struct image_request *r, const stru
 	return error_created_or_null(r->function, image, err);
 }
 
-static cl_int in_place_image_record(cl_mem image, struct memobj *parent, cl_mem_flags flags)
+static cl_int in_place_image_record(cl_mem image, struct memobj *parent, cl_mem_flags flags,
+				    bool has_properties)
 {
 	const struct memobj like = {
 		.handle = image,
@@ -51,7 +52,7 @@ static cl_int in_place_image_record(cl_mem image, struct memobj *parent, cl_mem_
 		.method = parent->method,
 		.hides_parent = true,
 		.is_staged = true,
-		.in_place = in_place_create_part(flags | CL_MEM_USE_HOST_PTR),
+		.in_place = in_place_create_part(flags | CL_MEM_USE_HOST_PTR, has_properties),
 	};
 	cl_int err = like.in_place ? memobj_add(&like) : CL_OUT_OF_HOST_MEMORY;
 
@@ -74,7 +75,7 @@ cl_mem in_place_image_create(const struct image_request *r, struct memobj *paren
 	image = stage ? in_place_image_by_driver(r, parent, stage, flags, err) : NULL;
 	if (!image)
 		return NULL;
-	*err = in_place_image_record(image, parent, flags);
+	*err = in_place_image_record(image, parent, flags, r->properties);
 	if (!*err) {
 		log_debug("%s: an image of memory in place: each command on the image copies the "
 			  "buffer",
@@ -137,8 +138,8 @@ static cl_int in_place_image_check_map(const struct memobj *image,
 void *in_place_image_map(const struct memobj *image, const struct in_place_image_call *c,
 			 cl_int *err)
 {
-	const struct in_place_order order = { c->queue, c->blocking, c->num_wait, c->wait,
-					      c->event };
+	const struct in_place_order order = { CL_COMMAND_MAP_IMAGE, c->queue, c->blocking,
+					      c->num_wait,	    c->wait,  c->event };
 	struct in_place_image_shape shape = { 0 };
 	char *pointer;
 

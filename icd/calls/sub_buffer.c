@@ -82,7 +82,7 @@ static struct in_place *sub_buffer_in_place(const struct memobj *parent, cl_mem_
 	if (!parent->in_place)
 		return NULL;
 	flags = mem_flags_inherit(flags, in_place_flags(parent->in_place));
-	in_place = in_place_create_part(flags | CL_MEM_USE_HOST_PTR);
+	in_place = in_place_create_part(flags | CL_MEM_USE_HOST_PTR, false);
 	if (!in_place)
 		*err = CL_OUT_OF_HOST_MEMORY;
 	return in_place;

@@ -33,7 +33,7 @@ LOCK_DEFINE(in_place_lock, LOCK_LAST); /* the lists of maps */
 
 static atomic_uint in_place_buffers; /* live records that are counted */
 
-struct in_place *in_place_create_part(cl_mem_flags flags)
+struct in_place *in_place_create_part(cl_mem_flags flags, bool has_properties)
 {
 	struct in_place *in_place = malloc(sizeof(*in_place));
 
@@ -41,7 +41,7 @@ struct in_place *in_place_create_part(cl_mem_flags flags)
 		log_error("no memory for the record of a buffer");
 		return NULL;
 	}
-	*in_place = (struct in_place){ .flags = flags };
+	*in_place = (struct in_place){ .flags = flags, .has_properties = has_properties };
 	list_init(&in_place->maps);
 	return in_place;
 }
@@ -61,11 +61,10 @@ static bool in_place_count(void)
 
 struct in_place *in_place_create(cl_mem_flags flags, bool has_properties)
 {
-	struct in_place *in_place = in_place_create_part(flags);
+	struct in_place *in_place = in_place_create_part(flags, has_properties);
 
 	if (!in_place)
 		return NULL;
-	in_place->has_properties = has_properties;
 	in_place->is_counted = in_place_count();
 	if (in_place->is_counted)
 		return in_place;

@@ -28,7 +28,7 @@ struct in_place *in_place_create(cl_mem_flags flags, bool has_properties);
  * each has a descriptor of the process, and the program's own descriptors come first.  So
  * in_place_create() fails, logged, once the live buffers have a quarter of the descriptors.
  */
-struct in_place *in_place_create_part(cl_mem_flags flags);
+struct in_place *in_place_create_part(cl_mem_flags flags, bool has_properties);
 
 /* @in_place may be NULL. */
 void in_place_free(struct in_place *in_place);

@@ -2,7 +2,9 @@
 /* Images of buffers in place: the driver makes images of other memory, and commands copy. */
 #include "in_place.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 static const struct image_kind {
 	const char *name;
@@ -105,12 +107,20 @@ static const struct image_command {
 	{ "fill", "clEnqueueFillImage", in_place_image_fill, 9, 9 },
 };
 
+static cl_command_type in_place_image_event_type(cl_event event)
+{
+	cl_command_type type = 0;
+
+	EXPECT_EQ(cl.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL),
+		  CL_SUCCESS);
+	return type;
+}
+
 TEST_EACH_PAIR(image_commands, struct image_kind, image_kinds, struct image_command, image_commands,
 	       "The host's commands on an image work on the program's memory, before their events, "
 	       "which have the commands' types.")
 {
 	unsigned char bytes[4] = { 9, 9, 9, 9 };
-	cl_command_type type = 0;
 	cl_event event = NULL;
 
 	in_place_image_open(row, 0);
@@ -119,9 +129,7 @@ TEST_EACH_PAIR(image_commands, struct image_kind, image_kinds, struct image_comm
 	EXPECT_EQ(set.p[0], column->memory);
 	EXPECT_EQ(set.p[4], 5);
 	EXPECT_EQ(bytes[0], column->bytes);
-	EXPECT_EQ(cl.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL),
-		  CL_SUCCESS);
-	EXPECT(type != CL_COMMAND_COPY_BUFFER);
+	EXPECT(in_place_image_event_type(event) != CL_COMMAND_COPY_BUFFER);
 	cl.clReleaseEvent(event);
 	EXPECT_EQ(column->run(bytes, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
@@ -209,6 +217,66 @@ TEST(image_two, "Two images of a buffer see one another's writes, also in one ke
 	in_place_image_close();
 }
 
+static void *in_place_image_write_second(void *round)
+{
+	const unsigned char bytes[4] = { *(unsigned char *)round };
+	const size_t second[3] = { 1, 0, 0 };
+
+	EXPECT_EQ(cl.clEnqueueWriteImage(fix.queue, set.image, CL_TRUE, second, image_pixel, 0, 0,
+					 bytes, 0, NULL, NULL),
+		  CL_SUCCESS);
+	return NULL;
+}
+
+TEST(image_threads, "Two threads write to an image on one queue, and no write is lost.")
+{
+	unsigned char round, bytes[4] = { 0 };
+	pthread_t thread;
+
+	in_place_image_open(&image_kinds[0], 0);
+	for (round = 1; round < 200; round++) {
+		EXPECT_EQ(pthread_create(&thread, NULL, in_place_image_write_second, &round), 0);
+		bytes[0] = round;
+		EXPECT_EQ(in_place_image_write(bytes, NULL), CL_SUCCESS);
+		EXPECT_EQ(pthread_join(thread, NULL), 0);
+		EXPECT_EQ(set.p[0], round);
+		EXPECT_EQ(set.p[4], round);
+	}
+	in_place_image_close();
+}
+
+/* The user event that the blocked command waits for, set by another thread. */
+static void *in_place_image_go(void *go)
+{
+	const struct timespec soon = { .tv_nsec = 20000000 };
+
+	nanosleep(&soon, NULL);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	return NULL;
+}
+
+TEST(image_blocking_fails,
+     "A blocking read whose copy behind is refused returns when nothing writes to the program's "
+     "memory any more.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+	pthread_t thread;
+	cl_event go;
+
+	in_place_image_open(&image_kinds[0], 0);
+	go = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(pthread_create(&thread, NULL, in_place_image_go, go), 0);
+	stub_fail("clEnqueueCopyBuffer", 2, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clEnqueueReadImage(fix.queue, set.image, CL_TRUE, image_origin, image_pixel, 0,
+					0, bytes, 1, &go, NULL),
+		  CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(bytes[0], 5);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	cl.clReleaseEvent(go);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	in_place_image_close();
+}
+
 TEST_EACH(image_waits, struct image_kind, image_kinds,
 	  "On an out-of-order queue the copies wait with the command for the command's list.")
 {
@@ -244,13 +312,16 @@ TEST_EACH(image_mapped, struct image_kind, image_kinds,
 	const size_t outside[3] = { row->desc.image_width, 0, 0 };
 	size_t pitch = 0;
 	unsigned char *pointer;
+	cl_event event = NULL;
 	cl_int err = 1;
 
 	in_place_image_open(row, 0);
 	fixture_increment(set.image);
 	pointer = cl.clEnqueueMapImage(fix.queue, set.image, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-				       origin, image_pixel, &pitch, NULL, 0, NULL, NULL, &err);
+				       origin, image_pixel, &pitch, NULL, 0, NULL, &event, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(in_place_image_event_type(event), CL_COMMAND_MAP_IMAGE);
+	cl.clReleaseEvent(event);
 	EXPECT_EQ((size_t)pointer, (size_t)(set.p + 4 + (origin[1] ? 128 : 0)));
 	EXPECT_EQ(pitch, 64);
 	EXPECT_EQ(set.p[0], 6);
@@ -281,6 +352,29 @@ TEST_EACH(image_queries, struct image_kind, image_kinds,
 	EXPECT_EQ(cl.clGetImageInfo(set.image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ((size_t)parent, (size_t)set.mem);
+	in_place_image_close();
+}
+
+TEST(image_properties, "An image that was made with an empty list of properties has the list.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_mem_properties none[] = { 0 };
+	cl_image_desc desc = image_kinds[0].desc;
+	cl_mem_properties found = 1;
+	size_t size = 0;
+	cl_mem image;
+
+	in_place_image_open(&image_kinds[0], 0);
+	desc.mem_object = set.mem;
+	image = cl.clCreateImageWithProperties(fix.context, none, 0, &format, &desc, NULL, NULL);
+	EXPECT(image);
+	EXPECT_EQ(cl.clGetMemObjectInfo(image, CL_MEM_PROPERTIES, sizeof(found), &found, &size),
+		  CL_SUCCESS);
+	EXPECT_EQ(size, sizeof(found));
+	EXPECT_EQ(found, 0);
+	EXPECT_EQ(cl.clGetMemObjectInfo(set.image, CL_MEM_PROPERTIES, 0, NULL, &size), CL_SUCCESS);
+	EXPECT_EQ(size, 0);
+	cl.clReleaseMemObject(image);
 	in_place_image_close();
 }
 

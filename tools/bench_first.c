@@ -56,9 +56,11 @@ static void bench_first_retire(struct memory *m)
 	const size_t size = m->mapped;
 
 	bench_first_destroy(m);
+	/* A failure: another mapping has the addresses. */
 	if (size)
-		mmap(address, size, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		(void)mmap(address, size, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			   0);
 }
 
 /* The mean of a batch of imports, after the release of those before. */

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "harness.h"
 
 enum { PAGE = 4096, SIZE = 16 * PAGE, SECONDS = 60 };
@@ -232,8 +233,9 @@ static void on_child(int number)
 /* Sets an empty cache, so that earlier results do not help. */
 static void forget_verdicts(void)
 {
-	char folder[] = "/tmp/climport-cache-XXXXXX";
+	char folder[64];
 
+	folder_path("cache-XXXXXX", folder, sizeof(folder));
 	EXPECT(mkdtemp(folder));
 	if (!getenv("POCL_CACHE_DIR"))
 		setenv("POCL_CACHE_DIR", "/tmp", 1);

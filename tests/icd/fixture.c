@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 struct _cl_icd_dispatch cl;
 struct fixture fix;
 
@@ -16,8 +18,8 @@ const cl_import_properties_arm fixture_dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPO
 
 static pthread_mutex_t notice_lock = PTHREAD_MUTEX_INITIALIZER; /* fix.notices and fix.notice */
 static long alive_before;
-static char cache_directory[32];
-static char last_copy[32]; /* the copy's file stays, for the sanitizers' reports */
+static char cache_directory[64];
+static char last_copy[64]; /* the copy's file stays, for the sanitizers' reports */
 
 static const char source[] =
 	"kernel void increment(global uchar *a) { a[get_global_id(0)]++; }"
@@ -62,7 +64,7 @@ void *layer_copy(void)
 		atexit(layer_remove_copy);
 	registered = true;
 	layer_remove_copy();
-	strcpy(last_copy, "/tmp/climport-layer-XXXXXX");
+	folder_path("layer-XXXXXX", last_copy, sizeof(last_copy));
 	to = mkstemp(last_copy);
 	EXPECT(from >= 0 && to >= 0 && !fstat(from, &st));
 	EXPECT_EQ(sendfile(to, from, NULL, (size_t)st.st_size), st.st_size);
@@ -127,14 +129,14 @@ void fixture_reset(void)
 void fixture_create_cache(void)
 {
 	fixture_remove_cache();
-	strcpy(cache_directory, "/tmp/climport-XXXXXX");
+	folder_path("cache-XXXXXX", cache_directory, sizeof(cache_directory));
 	EXPECT(mkdtemp(cache_directory));
 	setenv("XDG_CACHE_HOME", cache_directory, 1);
 }
 
 void fixture_remove_cache(void)
 {
-	char command[64];
+	char command[128];
 
 	snprintf(command, sizeof(command), "rm -rf %s", cache_directory);
 	if (*cache_directory && system(command))

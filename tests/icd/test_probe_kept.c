@@ -27,7 +27,7 @@ static int query_twice(void)
 TEST(not_kept, "If no answer can be kept, a probe answers each program.")
 {
 	probe_create_cache();
-	chmod(probe_cache, 0500);
+	rmdir(probe_cache);
 	strcpy(probe_cache, "/proc/nothing");
 	EXPECT_EQ(probe_run_answered(query_twice), 0);
 	*probe_cache = '\0';

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 static bool takes_dmabuf(void)
 {
 	int fd = fake_dmabuf_create("a", PAGE);
@@ -106,16 +108,20 @@ TEST(split_gpu, "A device that is no CPU refuses memory of several mappings.")
 
 static int tmpfs_file(void)
 {
-	char name[] = "/tmp/climport-tm/XXXXXX";
+	char name[64];
 
+	folder_path("tm/XXXXXX", name, sizeof(name));
 	return mkostemp(name, O_CLOEXEC);
 }
 
 static void tmpfs_mount(void)
 {
-	if (unshare(CLONE_NEWNS) ||
-	    system("mkdir -p /tmp/climport-tm && mount --make-rprivate / && "
-		   "mount -t tmpfs tmpfs /tmp/climport-tm"))
+	char at[64], command[256];
+
+	folder_path("tm", at, sizeof(at));
+	snprintf(command, sizeof(command),
+		 "mkdir %s && mount --make-rprivate / && mount -t tmpfs tmpfs %s", at, at);
+	if (unshare(CLONE_NEWNS) || system(command))
 		test_skip("no file system can be mounted");
 }
 
@@ -179,22 +185,28 @@ TEST(huge_pages, "Huge pages are proved with huge pages.")
 /* Creates a full disk, for the cache; the application's file lies on a different disk. */
 static void fill_disk(void)
 {
-	if (unshare(CLONE_NEWNS) ||
-	    system("exec >/dev/null 2>&1; mkdir -p /tmp/climport-full && mount --make-rprivate / "
-		   "&& "
-		   "dd if=/dev/zero of=/tmp/climport-full.img bs=1M count=4 && "
-		   "mkfs.ext4 -q /tmp/climport-full.img && "
-		   "mount -o loop /tmp/climport-full.img /tmp/climport-full; "
-		   "rm -f /tmp/climport-full.img; mountpoint -q /tmp/climport-full"))
+	char at[64], command[512];
+
+	folder_path(".", at, sizeof(at));
+	snprintf(command, sizeof(command),
+		 "exec >/dev/null 2>&1; cd %s && mkdir full && mount --make-rprivate / && "
+		 "dd if=/dev/zero of=image bs=1M count=4 && mkfs.ext4 -q image && "
+		 "mount -o loop image full; rm -f image; mountpoint -q full",
+		 at);
+	if (unshare(CLONE_NEWNS) || system(command))
 		test_skip("no file system can be mounted");
-	EXPECT(system("dd if=/dev/zero of=/tmp/climport-full/fill 2>/dev/null") != 0);
+	snprintf(command, sizeof(command), "dd if=/dev/zero of=%s/full/fill 2>/dev/null", at);
+	EXPECT(system(command) != 0);
 }
 
 static void full_disk_body(void)
 {
+	char cache[64];
+
 	fill_disk();
 	zero_copy_open(STUB_NUM_OPTIONS, 0);
-	setenv("XDG_CACHE_HOME", "/tmp/climport-full", 1);
+	folder_path("full", cache, sizeof(cache));
+	setenv("XDG_CACHE_HOME", cache, 1);
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE,
 			       zero_copy_map_file(zero_copy_create_file(), 4 * PAGE, MAP_SHARED),
 			       4 * PAGE));

@@ -20,7 +20,8 @@ enum {
 	HEIGHT = 4,
 	PITCH = 512,
 	ORIGIN = 4096,
-	PLANE_ROWS = 48
+	PLANE_ROWS = 48,
+	FLUSH_SECONDS = 30
 };
 
 static const char source[] =
@@ -173,6 +174,23 @@ TEST(user_event, "A kernel that waits for a user event runs when the event is se
 	EXPECT_EQ(seen[PAGE - 1], 1);
 }
 
+TEST(flush_with_gate, "clFlush returns while a kernel waits for a user event.")
+{
+	static unsigned char seen[PAGE];
+	cl_event event;
+	cl_int err;
+
+	proof_open();
+	event = clCreateUserEvent(context, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	proof_enqueue_add(proof_host_buffer(seen, PAGE), PAGE, 1, &event);
+	alarm(FLUSH_SECONDS); /* ends the process, and with it the test */
+	EXPECT_EQ(clFlush(queue), CL_SUCCESS);
+	alarm(0);
+	EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
 TEST(failed_wait, "The event of a kernel that waits for a failed event has an error.")
 {
 	const size_t one = 1;
@@ -252,6 +270,19 @@ TEST(sub_buffer_origin, "A sub-buffer whose origin is misaligned is an error.")
 	EXPECT_EQ(err, CL_SUCCESS);
 	clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
 	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+}
+
+TEST(sub_buffer_size_0, "A sub-buffer of size 0 is an error, CL_INVALID_BUFFER_SIZE.")
+{
+	const cl_buffer_region region = { 0, 0 };
+	cl_int err;
+	cl_mem mem;
+
+	proof_open();
+	mem = clCreateBuffer(context, CL_MEM_READ_WRITE, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	EXPECT_EQ(err, CL_INVALID_BUFFER_SIZE);
 }
 
 TEST(sub_buffer_access, "A sub-buffer that may be written, of a buffer that may not, is an error.")
@@ -410,6 +441,24 @@ TEST(image_1d_flags, "A read-only 1D image of a buffer that can be written is re
 		test_skip("the driver makes no 1D image of a buffer: error %d", err);
 	EXPECT_EQ(clGetMemObjectInfo(image, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
 	EXPECT_EQ(flags, CL_MEM_READ_ONLY);
+}
+
+TEST(image_1d_length, "A 1D image of a buffer that is longer than the buffer is an error.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+			       .image_width = PAGE / 4 };
+	cl_int err;
+
+	proof_open();
+	desc.buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, PAGE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	clCreateImage(context, CL_MEM_READ_ONLY, &format, &desc, NULL, &err);
+	if (err)
+		test_skip("the driver makes no 1D image of a buffer: error %d", err);
+	desc.image_width++;
+	clCreateImage(context, CL_MEM_READ_ONLY, &format, &desc, NULL, &err);
+	EXPECT(err < 0);
 }
 
 /* The first byte of the first pixel of an image on a sub-buffer whose bytes are @value. */

@@ -84,6 +84,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return address_describe_function();
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)proofs_run;
+	if (name && !strcmp(name, PROBE_PARTS_FUNCTION))
+		return (void *)proofs_count_parts;
 	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
@@ -96,6 +98,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return address_describe_function();
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)proofs_run;
+	if (name && !strcmp(name, PROBE_PARTS_FUNCTION))
+		return (void *)proofs_count_parts;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));

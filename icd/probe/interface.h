@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layer's interface for the program climport-probe.  Not an OpenCL interface. */
+/*
+ * The layer's interface for the program climport-probe.  Not an OpenCL interface.
+ *
+ * A request is the name of a proof, and words for the proof.  A proof may have parts, such as the devices
+ * of a platform, which run in processes of their own, so that a part which ends its process does not
+ * spoil the others.  The requests of a proof with N parts are, behind the request itself:
+ *
+ *	part I			the I-th part, counted from 0: the answer is a word
+ *	parts WORD WORD ...	the answers of all parts, "-" for a part without an answer: the answer is
+ *				a line for the parent
+ */
 #ifndef ICD_PROBE_INTERFACE_H
 #define ICD_PROBE_INTERFACE_H
 
@@ -8,19 +18,27 @@
 #include <CL/cl.h>
 
 #define PROBE_FUNCTION "climportRunProof"
+#define PROBE_PARTS_FUNCTION "climportCountProofParts"
+#define PROBE_PART "part"
+#define PROBE_PARTS "parts"
+#define PROBE_NO_WORD "-"
 #define PROBE_FD 3		    /* the descriptor for the answer, in a probe process */
 #define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no platform has run the proof */
 
 /**
  * probe_fn - run a proof, in a probe process
  * @key: of the platform in question, from the parent
- * @request: the name of a proof, and words for the proof
- * @answer: set to a line for the parent
+ * @request: see above
+ * @answer: set to a line for the parent, or to a word
  *
  * Returns CL_SUCCESS; CL_INVALID_PLATFORM if @platform is not the platform of @key; or another
  * error, without an answer.
  */
 typedef cl_int(CL_API_CALL *probe_fn)(cl_platform_id platform, const char *key, const char *request,
 				      char *answer, size_t size);
+
+/* The number of parts of a request.  0: @platform is not the platform of @key.  1: no parts. */
+typedef cl_uint(CL_API_CALL *probe_parts_fn)(cl_platform_id platform, const char *key,
+					     const char *request);
 
 #endif /* ICD_PROBE_INTERFACE_H */

@@ -24,6 +24,12 @@ struct proof {
 	 * no answer.  A probe process ends after a minute; alarm() shortens the time.
 	 */
 	bool (*run)(cl_platform_id platform, const char *words, char *answer, size_t size);
+
+	/*
+	 * NULL, or the number of parts, 1 or more, for probe processes of their own: interface.h has the
+	 * words of a part.
+	 */
+	unsigned int (*count_parts)(cl_platform_id platform);
 };
 
 /**

@@ -1,99 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/queries/support.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "icd/config.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
 #include "icd/objects/device.h"
 #include "icd/probe/proof.h"
 #include "icd/queries/asked.h"
 #include "icd/queries/takes.h"
+#include "icd/queries/takes_proof.h"
 #include "icd/selftest/identity.h"
 #include "util/log.h"
 #include "util/restricted.h"
 #include "util/thread.h"
-
-#define PROBE_LIMIT 10 /* seconds of a probe's tests */
-#define PROBE_COMPILE_LIMIT 60
-#define SUPPORT_PATIENCE_MS 2000
-
-static unsigned int support_of_record(const struct device *device)
-{
-	unsigned int takes = 0;
-
-	if (!device)
-		return 0;
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (device->method[type].ops)
-			takes |= device->method[type].ops->create ? 1u << type : TAKES_NATIVE;
-	if (device->method[IMPORT_HOST].ops && device->method[IMPORT_HOST].ops->create_image &&
-	    !device->image2d_from_buffer)
-		takes |= TAKES_IMAGE2D;
-	return takes;
-}
-
-/* Tests in the calling process.  False: a result of the moment, not to be kept. */
-static bool support_test(cl_platform_id platform, struct takes *t)
-{
-	cl_device_id *devices = proof_devices(platform, &t->count);
-	bool conclusive = devices;
-
-	t->platform = 0;
-	t->count = devices ? t->count < TAKES_MAX_DEVICES ? t->count : TAKES_MAX_DEVICES : 0;
-	for (cl_uint i = 0; i < t->count; i++) {
-		const struct device *device = device_get(devices[i]);
-
-		t->device[i] = (unsigned char)support_of_record(device);
-		t->platform |= t->device[i];
-		for (int type = 0; type < IMPORT_TYPES; type++)
-			conclusive &= device && !device->method[type].untested;
-	}
-	free(devices);
-	return conclusive;
-}
-
-/* A hung driver is not left hanging for ever: SIGALRM ends the probe. */
-static void support_set_alarm(cl_platform_id platform)
-{
-	unsigned int limit = PROBE_LIMIT;
-	cl_device_id *devices;
-	cl_uint count;
-
-	alarm(limit);
-	devices = proof_devices(platform, &count);
-	for (cl_uint i = 0; devices && i < count; i++) {
-		cl_device_exec_capabilities can = 0;
-
-		next.clGetDeviceInfo(devices[i], CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(can),
-				     &can, NULL);
-		if (!(can & CL_EXEC_NATIVE_KERNEL))
-			limit = PROBE_COMPILE_LIMIT;
-	}
-	free(devices);
-	alarm(limit);
-}
-
-/* Without words: tests all devices of the platform, and keeps the result. */
-static bool support_run_proof(cl_platform_id platform, const char *words, char *answer, size_t size)
-{
-	bool lasting;
-	char *key = takes_key(platform, &lasting);
-	struct takes t = { .count = 0 };
-
-	(void)words;
-	support_set_alarm(platform);
-	if (support_test(platform, &t) && lasting)
-		takes_keep(key, &t);
-	free(key);
-	return takes_format(&t, answer, size);
-}
-
-const struct proof support_proof = { "takes", SUPPORT_PATIENCE_MS, support_run_proof };
 
 static bool support_ask(cl_platform_id platform, const char *key, bool lasting, struct takes *t)
 {
@@ -102,7 +23,7 @@ static bool support_ask(cl_platform_id platform, const char *key, bool lasting, 
 
 	if (!lasting)
 		log_debug("the driver's library is unknown: each process tests the platform again");
-	end = proof_ask(platform, &support_proof, "", line);
+	end = proof_ask(platform, &takes_proof, "", line);
 	if (end == PROBE_ANSWERED && takes_parse(line, t))
 		return true;
 	if (lasting && takes_get_kept(key, t)) /* at the last moment */
@@ -136,7 +57,7 @@ static bool support_find_by_key(cl_platform_id platform, const char *key, bool l
 	if (!here)
 		return !(lasting && takes_is_unanswered(key)) &&
 		       support_ask(platform, key, lasting, t);
-	if (support_test(platform, t) && lasting)
+	if (takes_test(platform, t) && lasting)
 		takes_keep(key, t);
 	return true;
 }
@@ -193,7 +114,7 @@ static unsigned int support_found(cl_platform_id platform)
 
 	while ((d = device_next(&cursor)))
 		if (d->platform == platform)
-			takes |= support_of_record(d);
+			takes |= takes_of_record(d);
 	return takes;
 }
 
@@ -248,7 +169,7 @@ static unsigned int support_of_number(cl_device_id id)
 	devices = proof_devices(platform, &count);
 	for (cl_uint i = 0; devices && i < count && i < t.count; i++)
 		if (devices[i] == root)
-			takes = t.device[i];
+			takes = t.device[i] & ~TAKES_DIED;
 	free(devices);
 	return takes;
 }
@@ -262,8 +183,8 @@ unsigned int support_of_device(cl_device_id id)
 		return support_of_number(id);
 	device = device_get_quick(id);
 	if (device)
-		return support_of_record(device);
+		return takes_of_record(device);
 	if (config_probe() == PROBE_HERE)
-		return support_of_record(device_get(id));
+		return takes_of_record(device_get(id));
 	return support_of_number(id);
 }

@@ -13,8 +13,6 @@
 #include "icd/cl_compat.h"
 #include "import/import.h"
 
-struct proof;
-
 /* By a method of the layer: 1 << enum import_type.  Besides: */
 #define TAKES_IMAGE2D (1u << IMPORT_TYPES)	/* the layer makes 2D images on imports */
 #define TAKES_NATIVE (1u << (IMPORT_TYPES + 1)) /* the driver has a type itself */
@@ -33,12 +31,5 @@ void support_prepare(cl_platform_id platform);
 
 /* Whether every device of the platform is known to take no memory.  Asks no probe. */
 bool support_nothing(cl_platform_id platform);
-
-/*
- * The proof of a probe process: tests all devices of a platform, and keeps the result.  The process
- * that asks waits two seconds at most.  A slower probe goes on for ten seconds, or a minute if tests
- * are compiled, and the result is kept for the next process.
- */
-extern const struct proof support_proof;
 
 #endif /* ICD_QUERIES_SUPPORT_H */

@@ -56,21 +56,46 @@ char *takes_key(cl_platform_id platform, bool *lasting)
 	return key;
 }
 
-bool takes_get_kept(const char *key, struct takes *t)
+/* Whether the probe of a device died. */
+static bool takes_has_died(const struct takes *t)
+{
+	for (cl_uint i = 0; i < t->count; i++)
+		if (t->device[i] & TAKES_DIED)
+			return true;
+	return false;
+}
+
+/* Bad news is believed for an hour. */
+static bool takes_read(const char *key, struct takes *t)
 {
 	char line[PROBE_LINE_SIZE];
 	bool is_recent;
 
 	return result_cache_get_recent(key, line, sizeof(line), &is_recent) &&
-	       takes_parse(line, t) && (t->platform || is_recent);
+	       takes_parse(line, t) && ((t->platform && !takes_has_died(t)) || is_recent);
 }
 
+bool takes_get_kept(const char *key, struct takes *t)
+{
+	char *limited;
+	bool known = takes_read(key, t);
+
+	if (known)
+		return true;
+	limited = identity_add_limits(key);
+	known = limited && takes_read(limited, t);
+	free(limited);
+	return known;
+}
+
+/* A probe may have died of the limits of the process. */
 void takes_keep(const char *key, const struct takes *t)
 {
-	char line[PROBE_LINE_SIZE];
+	char line[PROBE_LINE_SIZE], *limited = takes_has_died(t) ? identity_add_limits(key) : NULL;
 
-	if (takes_format(t, line, sizeof(line)))
-		result_cache_set(key, line);
+	if (takes_format(t, line, sizeof(line)) && (limited || !takes_has_died(t)))
+		result_cache_set(limited ? limited : key, line);
+	free(limited);
 }
 
 bool takes_recall(cl_platform_id platform, struct takes *t)

@@ -13,6 +13,9 @@
 
 #define TAKES_MAX_DEVICES 64
 
+/* Of a device alone: the probe process of the device died, and the driver is asked again in an hour. */
+#define TAKES_DIED 128u
+
 /* The bits of a device, and of all devices together: see support.h. */
 struct takes {
 	unsigned int platform;

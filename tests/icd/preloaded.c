@@ -1,26 +1,103 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A library for LD_PRELOAD: a part of the stub driver (STUB_PRELOADED), whose behaviour the
- * environment says.  With PRELOADED_ENDS_PROBES the library ends every climport-probe, as the
- * runtime of a sanitizer may.
+ * environment says.  Files are in XDG_CACHE_HOME.
+ *
+ *	PRELOADED_MEETS=N	a context of device I makes the file met.I, and waits for the files of N
+ *				devices
+ *	PRELOADED_DIES=BITS	contexts of these devices end a climport-probe
+ *	PRELOADED_ALONE=1	a climport-probe can start no worker
+ *
+ * Each context of a device adds a line to the file "tested".  The variant preloaded_ending ends every
+ * climport-probe, as the runtime of a sanitizer may.
  */
 #include "stub.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATIENCE 5000 /* times 10 ms */
 
 STUB_API stub_preloaded_fn stub_preloaded;
 
+static bool preloaded_in_probe(void)
+{
+	return !strcmp(program_invocation_short_name, "climport-probe");
+}
+
+static unsigned long preloaded_setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? strtoul(value, NULL, 0) : 0;
+}
+
+static void preloaded_write(unsigned int index)
+{
+	char path[256], line[16];
+	int n = snprintf(line, sizeof(line), "%u\n", index), fd;
+
+	snprintf(path, sizeof(path), "%s/tested", getenv("XDG_CACHE_HOME"));
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, line, (size_t)n) != n)
+		abort();
+	close(fd);
+}
+
+static bool preloaded_has_met(unsigned long index)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/met.%lu", getenv("XDG_CACHE_HOME"), index);
+	return !access(path, F_OK);
+}
+
+static void preloaded_meet(unsigned int index, unsigned long others)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/met.%u", getenv("XDG_CACHE_HOME"), index);
+	close(creat(path, 0600));
+	for (int i = 0; i < PATIENCE; i++) {
+		unsigned long met = 0;
+
+		for (unsigned long other = 0; other < others; other++)
+			met += preloaded_has_met(other);
+		if (met == others)
+			return;
+		usleep(10000);
+	}
+	abort();
+}
+
 void stub_preloaded(unsigned int index)
 {
-	(void)index;
+	preloaded_write(index);
+	preloaded_meet(index, preloaded_setting("PRELOADED_MEETS"));
+	if (preloaded_in_probe() && preloaded_setting("PRELOADED_DIES") >> index & 1)
+		abort();
+}
+
+STUB_API int socketpair(int domain, int type, int protocol, int ends[2])
+{
+	if (preloaded_in_probe() && preloaded_setting("PRELOADED_ALONE")) {
+		errno = EMFILE;
+		return -1;
+	}
+	return (int)syscall(SYS_socketpair, domain, type, protocol, ends);
 }
 
 #ifdef PRELOADED_ENDS_PROBES
 __attribute__((constructor)) static void preloaded_end_probe(void)
 {
-	if (!strcmp(program_invocation_short_name, "climport-probe"))
+	if (preloaded_in_probe())
 		abort();
 }
 #endif

@@ -121,7 +121,9 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	static const size_t items[3] = { 1024, 1024, 1024 };
 	static const cl_device_partition_property by[1] = { CL_DEVICE_PARTITION_EQUALLY };
 	const char *version = stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub";
-	const char *called = device->index ? "stub device 1" : "stub device 0";
+	static const char *const names[MAX_DEVICES] = { "stub device 0", "stub device 1",
+							"stub device 2", "stub device 3" };
+	const char *called = names[device->index];
 	cl_ulong max_alloc = (cl_ulong)stub_get(STUB_MAX_ALLOC);
 	cl_bool unified = !stub_get(STUB_OPAQUE);
 	cl_device_type type = stub_get(STUB_GPU) ? CL_DEVICE_TYPE_GPU : CL_DEVICE_TYPE_CPU;

@@ -133,7 +133,11 @@ static bool image_proof_run_host_ptr(cl_platform_id platform, const char *words,
 	return image_proof_run(NULL, platform, words, answer, size);
 }
 
-const struct proof image_proof = { "image", IMAGE_PROOF_PATIENCE_MS, image_proof_run_host_ptr };
+const struct proof image_proof = {
+	.name = "image",
+	.patience_ms = IMAGE_PROOF_PATIENCE_MS,
+	.run = image_proof_run_host_ptr,
+};
 
 /* The method, if the method is another than host_ptr, has images and a proof of its own. */
 static const struct proof *image_proof_of(const struct selftest_image *image)

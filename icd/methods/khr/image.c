@@ -51,7 +51,11 @@ static cl_int khr_image_edge(cl_command_queue queue, bool begins, const cl_mem b
 static bool khr_image_run_proof(cl_platform_id platform, const char *words, char *answer,
 				size_t size);
 
-const struct proof khr_image_proof = { "image_khr", IMAGE_PROOF_PATIENCE_MS, khr_image_run_proof };
+const struct proof khr_image_proof = {
+	.name = "image_khr",
+	.patience_ms = IMAGE_PROOF_PATIENCE_MS,
+	.run = khr_image_run_proof,
+};
 
 static const struct selftest_image_ops khr_image_ops = {
 	.name = "khr",

@@ -177,4 +177,8 @@ static bool large_run_proof(cl_platform_id platform, const char *words, char *an
 	       verdict_format(large_test(device, uuid, LARGE_LEAST, why), why, answer, size);
 }
 
-const struct proof large_proof = { "large_memory", LARGE_PATIENCE_MS, large_run_proof };
+const struct proof large_proof = {
+	.name = "large_memory",
+	.patience_ms = LARGE_PATIENCE_MS,
+	.run = large_run_proof,
+};

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "probe_gather.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "icd/probe/interface.h"
+
+#define GATHER_MAX 64	 /* parts */
+#define GATHER_AT_ONCE 8 /* workers that test: each starts the driver */
+#define GATHER_SLACK 3	 /* seconds for the end of a worker whose time is over */
+#define GATHER_WORD_SIZE 16
+
+struct worker {
+	pid_t pid;
+	int socket, pidfd; /* pidfd: negative without Linux 5.3 */
+	bool is_running;   /* no answer yet, and not ended */
+	bool has_ended;
+	int status; /* of the end */
+	char word[GATHER_WORD_SIZE];
+};
+
+static struct {
+	char *program, *key, *request;
+	unsigned int parts, started, running;
+	struct worker worker[GATHER_MAX];
+	char answer[GATHER_MESSAGE_SIZE]; /* of a worker alone */
+} gather = { .parts = 1 };
+
+static bool gather_spawn(struct worker *w, char *part, int socket)
+{
+	char *argv[] = { gather.program, gather.key, gather.request, part, NULL };
+	posix_spawn_file_actions_t actions;
+	bool is_started;
+
+	if (posix_spawn_file_actions_init(&actions))
+		return false;
+	is_started = !posix_spawn_file_actions_adddup2(&actions, socket, PROBE_FD) &&
+		     !posix_spawn(&w->pid, "/proc/self/exe", &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return is_started;
+}
+
+/* False: the system refuses. */
+static bool gather_start_next(void)
+{
+	struct worker *w = &gather.worker[gather.started];
+	char part[12];
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return false;
+	snprintf(part, sizeof(part), "%u", gather.started);
+	if (!gather_spawn(w, part, ends[1])) {
+		close(ends[0]);
+		close(ends[1]);
+		return false;
+	}
+	close(ends[1]);
+	w->socket = ends[0];
+	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+	w->is_running = true;
+	gather.started++;
+	gather.running++;
+	alarm(GATHER_LIMIT + GATHER_SLACK);
+	return true;
+}
+
+static bool gather_start(void)
+{
+	while (gather.started < gather.parts && gather.running < GATHER_AT_ONCE)
+		if (!gather_start_next())
+			return false;
+	return true;
+}
+
+static void gather_reap(struct worker *w)
+{
+	if (!w->has_ended)
+		waitpid(w->pid, &w->status, 0);
+	w->has_ended = true;
+}
+
+/* Workers that wait for a request end. */
+static void gather_stop(int signal)
+{
+	for (unsigned int i = 0; i < gather.started; i++) {
+		struct worker *w = &gather.worker[i];
+
+		if (signal && !w->has_ended)
+			kill(w->pid, signal);
+		shutdown(w->socket, SHUT_RDWR);
+		gather_reap(w);
+	}
+}
+
+/*
+ * The next message, or -1 if the worker has ended.  A process that the driver has started may have
+ * the worker's socket for longer than the worker lives.
+ */
+static ssize_t gather_receive(struct worker *w, char message[GATHER_MESSAGE_SIZE])
+{
+	struct pollfd ends[] = { { .fd = w->socket, .events = POLLIN },
+				 { .fd = w->pidfd, .events = POLLIN } };
+	ssize_t n;
+
+	poll(ends, 2, -1);
+	n = recv(w->socket, message, GATHER_MESSAGE_SIZE - 1, MSG_DONTWAIT);
+	if (n <= 0)
+		return -1;
+	message[n] = '\0';
+	return n;
+}
+
+static void gather_set_parts(const char *number)
+{
+	const unsigned long parts = strtoul(number, NULL, 10);
+
+	if (parts > 1 && parts <= GATHER_MAX)
+		gather.parts = (unsigned int)parts;
+}
+
+/* Something has come from a running worker. */
+static void gather_handle(struct worker *w)
+{
+	char message[GATHER_MESSAGE_SIZE];
+	const ssize_t n = gather_receive(w, message);
+
+	if (n > 0 && *message == GATHER_NUMBER) {
+		gather_set_parts(message + 1);
+		return;
+	}
+	w->is_running = false;
+	gather.running--;
+	if (n > 0) {
+		snprintf(gather.answer, sizeof(gather.answer), "%s", message + 1);
+		snprintf(w->word, sizeof(w->word), "%.*s", GATHER_WORD_SIZE - 1, message + 1);
+	} else {
+		gather_reap(w);
+	}
+}
+
+/* Waits for a running worker. */
+static void gather_wait(void)
+{
+	struct pollfd ends[2 * GATHER_MAX];
+
+	for (size_t i = 0; i < gather.started; i++) {
+		const struct worker *w = &gather.worker[i];
+
+		ends[2 * i] = (struct pollfd){ w->is_running ? w->socket : -1, POLLIN, 0 };
+		ends[2 * i + 1] = (struct pollfd){ w->is_running ? w->pidfd : -1, POLLIN, 0 };
+	}
+	if (poll(ends, 2 * (nfds_t)gather.started, -1) <= 0)
+		return;
+	for (size_t i = gather.started; i-- > 0;)
+		if (ends[2 * i].revents || ends[2 * i + 1].revents)
+			gather_handle(&gather.worker[i]);
+}
+
+/* False: no worker, or not every worker, can be started. */
+static bool gather_run_workers(void)
+{
+	do {
+		if (!gather_start())
+			return false;
+		gather_wait();
+	} while (gather.running || gather.started < gather.parts);
+	return true;
+}
+
+/* The request with the answers of all parts.  False: no part has an answer. */
+static bool gather_join_words(char message[GATHER_MESSAGE_SIZE])
+{
+	int used = snprintf(message, GATHER_MESSAGE_SIZE, "%s " PROBE_PARTS, gather.request);
+	bool has_answer = false;
+
+	for (unsigned int i = 0; i < gather.parts; i++) {
+		const char *word = gather.worker[i].word;
+
+		has_answer |= *word;
+		used += snprintf(message + used, GATHER_MESSAGE_SIZE - (size_t)used, " %s",
+				 *word ? word : PROBE_NO_WORD);
+	}
+	return has_answer;
+}
+
+/* A worker that has answered joins the answers. */
+static bool gather_join(char *line)
+{
+	char message[GATHER_MESSAGE_SIZE], answer[GATHER_MESSAGE_SIZE];
+
+	if (!gather_join_words(message))
+		return false;
+	for (unsigned int i = 0; i < gather.parts; i++) {
+		struct worker *w = &gather.worker[i];
+
+		if (!*w->word || send(w->socket, message, strlen(message), MSG_NOSIGNAL) < 0 ||
+		    gather_receive(w, answer) < 0)
+			continue;
+		snprintf(line, GATHER_MESSAGE_SIZE, "%s", answer + 1);
+		return true;
+	}
+	return false;
+}
+
+static bool gather_finish(char *line)
+{
+	if (gather.parts > 1)
+		return gather_join(line);
+	snprintf(line, GATHER_MESSAGE_SIZE, "%s", gather.answer);
+	return *line;
+}
+
+int gather_answer(char *program, char *key, char *request, char *line)
+{
+	bool is_answered;
+
+	gather.program = program;
+	gather.key = key;
+	gather.request = request;
+	if (!gather_run_workers()) {
+		gather_stop(SIGKILL);
+		return 1;
+	}
+	is_answered = gather_finish(line);
+	gather_stop(0);
+	return is_answered ? 0 : -1;
+}
+
+void gather_end(void)
+{
+	const int status = gather.worker[0].status;
+
+	if (WIFSIGNALED(status)) {
+		signal(WTERMSIG(status), SIG_DFL);
+		raise(WTERMSIG(status));
+	}
+	_exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that the layer starts: gathers the answers of workers, which are processes with the same
+ * program.  A worker runs a proof, or a part of a proof (icd/probe/interface.h).  Workers run at
+ * once.  The gathering process calls no driver, so a worker whose driver crashes spoils no other worker's
+ * answer.
+ *
+ * Messages of a worker, on a socket in the place of the layer's pipe:
+ *
+ *	n NUMBER	the first worker's, before its part: the proof has so many parts, and needs workers for
+ *			the others
+ *	a ANSWER	the answer to the last request
+ *
+ * A worker with a part then waits for a request with the answers of all parts, and ends if there is none.
+ */
+#ifndef TOOLS_PROBE_GATHER_H
+#define TOOLS_PROBE_GATHER_H
+
+#define GATHER_MESSAGE_SIZE 2048
+#define GATHER_NUMBER 'n'
+#define GATHER_ANSWER 'a'
+#define GATHER_LIMIT 60 /* seconds of a worker */
+
+/*
+ * gather_answer - have the request answered by workers
+ * @program: the name of this program
+ * @line: set to the answer, of GATHER_MESSAGE_SIZE bytes
+ *
+ * Returns 0; -1 if no answer was given: the process ends with gather_end(); or 1 if no worker can be
+ * started: this process may run the proof itself.
+ */
+int gather_answer(char *program, char *key, char *request, char *line);
+
+/* Ends the process as the first worker has ended, by the same signal or with the same status. */
+_Noreturn void gather_end(void);
+
+#endif /* TOOLS_PROBE_GATHER_H */

@@ -6,17 +6,12 @@
 #include <string.h>
 
 #include "icd/program.h"
-#include "util/log.h"
+#include "util/setting.h"
 
 static cl_version version_read(void)
 {
-	const char *value = secure_getenv("CLIMPORT_VERSION");
-
-	if (value && !strcmp(value, "1.1.0"))
-		return CL_MAKE_VERSION(1, 1, 0);
-	if (value && strcmp(value, "1.0.0"))
-		log_error("CLIMPORT_VERSION=%s is neither 1.0.0 nor 1.1.0: 1.0.0 is taken", value);
-	return CL_MAKE_VERSION(1, 0, 0);
+	return setting_is("CLIMPORT_VERSION", "1.1.0") ? CL_MAKE_VERSION(1, 1, 0)
+						       : CL_MAKE_VERSION(1, 0, 0);
 }
 
 cl_version config_version(void)
@@ -33,9 +28,7 @@ cl_version config_version(void)
 
 bool config_version_is_set(void)
 {
-	const char *value = secure_getenv("CLIMPORT_VERSION");
-
-	return value && *value;
+	return setting_get("CLIMPORT_VERSION");
 }
 
 bool config_host_access(void)
@@ -45,9 +38,7 @@ bool config_host_access(void)
 
 bool config_in_place(void)
 {
-	const char *value = secure_getenv("CLIMPORT_HOST_PTR");
-
-	return value && !strcmp(value, "1");
+	return setting_is("CLIMPORT_HOST_PTR", "1");
 }
 
 static const char *config_text(const char *name)
@@ -59,12 +50,12 @@ static const char *config_text(const char *name)
 
 bool config_image2d_is_set(void)
 {
-	return config_text("CLIMPORT_IMAGE2D_FROM_BUFFER");
+	return setting_get("CLIMPORT_IMAGE2D_FROM_BUFFER");
 }
 
 bool config_image2d_from_buffer(void)
 {
-	const char *value = config_text("CLIMPORT_IMAGE2D_FROM_BUFFER");
+	const char *value = setting_get("CLIMPORT_IMAGE2D_FROM_BUFFER");
 
 	return value ? !strcmp(value, "1") : program_makes_images_of_imports();
 }
@@ -81,18 +72,23 @@ const char *config_device(void)
 
 bool config_is_disabled(void)
 {
-	const char *value = secure_getenv("CLIMPORT_DISABLE");
-
-	return value && *value && strcmp(value, "0") != 0;
+	return setting_is("CLIMPORT_DISABLE", "1");
 }
 
 enum config_probe config_probe(void)
 {
-	const char *value = secure_getenv("CLIMPORT_PROBE");
+	static const struct {
+		const char *value;
+		enum config_probe probe;
+	} rows[] = {
+		{ "process", PROBE_PROCESS },
+		{ "here", PROBE_HERE },
+		{ "off", PROBE_OFF },
+	};
+	const char *value = setting_get("CLIMPORT_PROBE");
 
-	if (value && !strcmp(value, "process"))
-		return PROBE_PROCESS;
-	if (value && !strcmp(value, "here"))
-		return PROBE_HERE;
-	return value && !strcmp(value, "off") ? PROBE_OFF : PROBE_DEFAULT;
+	for (size_t i = 0; value && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strcmp(value, rows[i].value))
+			return rows[i].probe;
+	return PROBE_DEFAULT;
 }

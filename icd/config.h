@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment asks of the layer; read once. */
+/* What the environment asks of the layer.  A value that is not understood is the default: util/setting.h. */
 #ifndef ICD_CONFIG_H
 #define ICD_CONFIG_H
 

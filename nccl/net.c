@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nccl/net.h"
+#include "nccl/choice.h"
 #include "nccl/log.h"
 #include "nccl/memory.h"
 #include "nccl/trial.h"
@@ -70,7 +71,7 @@ static void net_forget(void)
  */
 static int net_find_kinds(int device)
 {
-	const char *own = getenv("CLIMPORT_NET_OWN_EXPORT");
+	const char *own = choice_get("CLIMPORT_NET_OWN_EXPORT");
 
 	if (!trial_passes(net_transport, device))
 		return NCCL_PTR_HOST;

@@ -66,6 +66,7 @@ static int climport_run(int argc, char **argv)
 		return status;
 	if (a.next == argc || !*argv[a.next])
 		return fail_usage("run: no program is named");
+	environment_check();
 	return enable_layer() ? climport_start(argv + a.next) : 1;
 }
 
@@ -113,8 +114,10 @@ static int with_layer(int argc, char **argv, int (*command)(int, char **))
 {
 	static char self[] = "/proc/self/exe";
 
-	if (is_layer_enabled())
+	if (is_layer_enabled()) {
+		environment_check();
 		return command(argc - 1, argv + 1);
+	}
 	argv[0] = self;
 	return enable_layer() ? climport_start(argv) : 1;
 }
@@ -145,6 +148,7 @@ static int start_conform(int argc, char **argv)
 
 static int start_diag(int argc, char **argv)
 {
+	environment_check();
 	return run_diag(argc - 1, argv + 1);
 }
 

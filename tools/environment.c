@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "terminal.h"
+#include "util/setting_values.h"
 
 #define COLUMNS 100
 #define INDENT 4
 
 const struct environment_variable environment_variables[] = {
-	{ "CLIMPORT_VERSION", "layer", "1.0.0 or 1.1.0", "1.0.0",
+	{ "CLIMPORT_VERSION", "layer", NULL, "1.0.0",
 	  "the extension's version. 1.0.0: the sixteen host accesses fail on imports; 1.1.0: host "
 	  "accesses work" },
 	{ "CLIMPORT_PLATFORM", "layer", "a number, or a part of the name", "every platform",
@@ -21,20 +22,20 @@ const struct environment_variable environment_variables[] = {
 	  "the device of each platform that gets the extension; together with CLIMPORT_PLATFORM, "
 	  "the "
 	  "device of that platform" },
-	{ "CLIMPORT_DISABLE", "layer", "1 or 0", "0",
+	{ "CLIMPORT_DISABLE", "layer", NULL, "0",
 	  "1: the layer is loaded, and intercepts nothing" },
-	{ "CLIMPORT_LOG", "layer, library", "error, debug or off", "off",
+	{ "CLIMPORT_LOG", "layer, library", NULL, "off",
 	  "error: a sentence for each fault, on standard error; debug: decisions as well; off, "
 	  "none or "
-	  "0: no message. Another value is reported, and taken for error" },
-	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "layer", "1 or 0", "0; 1 in ffmpeg and ffplay",
+	  "0: no message. Another value is taken for error" },
+	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "layer", NULL, "0; 1 in ffmpeg and ffplay",
 	  "1: report cl_khr_image2d_from_buffer for devices on which the extension works for "
 	  "imports, "
 	  "though not for ordinary buffers" },
-	{ "CLIMPORT_HOST_PTR", "layer", "1 or 0", "0",
+	{ "CLIMPORT_HOST_PTR", "layer", NULL, "0",
 	  "1: buffers with CL_MEM_USE_HOST_PTR work in place where the driver copies host pointers "
 	  "(NVIDIA). For programs that never heard of the extension" },
-	{ "CLIMPORT_PROBE", "layer", "process, here or off",
+	{ "CLIMPORT_PROBE", "layer", NULL,
 	  "process; off once the program has entered a seccomp filter",
 	  "how a platform's extensions are found out if no result is kept. process: a separate "
 	  "process "
@@ -45,7 +46,7 @@ const struct environment_variable environment_variables[] = {
 	  "for services whose seccomp filter kills for a new process. With here and off the caller "
 	  "also tests images of imports, which end the caller if the driver crashes, and device "
 	  "memory of 512 MiB and more is not imported unless a result is kept (NVIDIA)" },
-	{ "CLIMPORT_KEEP_HOST", "layer, library", "1, on, 0 or off", "not set: with gdmabuf alone",
+	{ "CLIMPORT_KEEP_HOST", "layer, library", NULL, "not set: with gdmabuf alone",
 	  "whether registrations of host memory are kept across imports (NVIDIA). Not set: where "
 	  "the "
 	  "kernel module gdmabuf says that the memory is the same, or climport_register() holds "
@@ -53,28 +54,27 @@ const struct environment_variable environment_variables[] = {
 	  "memory. 1 or on: without the module, the memory monitor says so (docs/architecture.md "
 	  "names "
 	  "what a program must not do then). 0 or off: nothing is kept" },
-	{ "CLIMPORT_NVIDIA_BY", "layer, library", "rm or vulkan",
-	  "RM, and Vulkan where RM does not work",
+	{ "CLIMPORT_NVIDIA_BY", "layer, library", NULL, "RM, and Vulkan where RM does not work",
 	  "which of NVIDIA's interfaces exports pages. For tests" },
 	{ "CLIMPORT_LIBRARY", "Python", "a file", "libclimport.so.0",
 	  "the library of the Python package" },
-	{ "CLIMPORT_NUMBA_VMM", "Python", "1 or 0", "0",
+	{ "CLIMPORT_NUMBA_VMM", "Python", NULL, "0",
 	  "1: the memory manager for Numba takes memory of climport_alloc(), which NVIDIA's OpenCL "
 	  "imports in place" },
-	{ "CLIMPORT_NUMBA_SYNC", "Python", "1 or 0", "0",
+	{ "CLIMPORT_NUMBA_SYNC", "Python", NULL, "0",
 	  "1: the memory manager for Numba waits for all streams before memory is used again" },
-	{ "CLIMPORT_NET_PROVIDER", "net plugin", "verbs or tcp", "verbs, else tcp",
-	  "libfabric's provider" },
+	{ "CLIMPORT_NET_PROVIDER", "net plugin", NULL, "verbs, else tcp",
+	  "libfabric's provider; none: no device of the plugin's own" },
 	{ "CLIMPORT_NET_IFNAME", "net plugin", "a list of names, in NCCL's syntax",
 	  "NCCL_SOCKET_IFNAME, else all but lo and docker", "the network interfaces of tcp" },
 	{ "CLIMPORT_NET_LIBFABRIC", "net plugin", "a file", "libfabric.so.1", "the library" },
 	{ "CLIMPORT_NET_INNER", "net plugin", "a file", "none",
 	  "another plugin, which moves the messages (docs/scale-out.md)" },
-	{ "CLIMPORT_NET_OWN_EXPORT", "net plugin", "1 or 0", "0",
+	{ "CLIMPORT_NET_OWN_EXPORT", "net plugin", NULL, "0",
 	  "1: NCCL hands over CUDA pointers, and climport makes the dma-bufs" },
-	{ "CLIMPORT_NET_RAILS", "net plugin", "1 to 8", "tcp 4, verbs 1",
+	{ "CLIMPORT_NET_RAILS", "net plugin", NULL, "tcp 4, verbs 1",
 	  "endpoints of a connection for the parts of large messages" },
-	{ "CLIMPORT_NET_THREADS", "net plugin", "0 to 16", "a quarter of the processors, 1 to 8",
+	{ "CLIMPORT_NET_THREADS", "net plugin", NULL, "a quarter of the processors, 1 to 8",
 	  "threads of a tcp device" },
 	{ "CLIMPORT_NET_SMALL", "net plugin", "bytes", "tcp 65536, verbs 8192",
 	  "the largest message that goes whole, with the header" },
@@ -84,7 +84,7 @@ const struct environment_variable environment_variables[] = {
 	  "how long a thread without messages under way looks for work before the thread sleeps" },
 	{ "CLIMPORT_NET_PATIENCE", "net plugin", "microseconds", "20",
 	  "how long a thread with messages under way looks for work before the thread sleeps" },
-	{ "CLIMPORT_CONFORM_EXACT", "conform", "1 or 0", "0",
+	{ "CLIMPORT_CONFORM_EXACT", "conform", NULL, "0",
 	  "1: where the extension's text is open, only what climport does is right; also makes "
 	  "calls "
 	  "that may crash other drivers" },
@@ -125,17 +125,33 @@ static void environment_wrap(const char *text)
 	terminal_wrap(stdout, width ? width : COLUMNS, INDENT, line);
 }
 
+void environment_check(void)
+{
+	const struct environment_variable *row = environment_variables;
+	char sentence[SETTING_SENTENCE_SIZE];
+
+	for (; row->name; row++) {
+		const char *value = getenv(row->name);
+
+		if (value && !setting_is_understood(row->name, value, sentence))
+			terminal_line(stderr, INDENT, "climport: %s; the default is taken (%s)",
+				      sentence, row->preset);
+	}
+}
+
 int environment_print(void)
 {
 	const struct environment_variable *row = environment_variables;
 
+	environment_check();
 	for (; row->name; row++) {
 		const char *value = getenv(row->name);
 		struct terminal_text t;
 
 		terminal_begin(&t, stdout, INDENT);
 		terminal_add(&t, COLOUR_BOLD, "%s", row->name);
-		terminal_add(&t, COLOUR_NONE, ": %s; default: %s (%s)", row->type, row->preset,
+		terminal_add(&t, COLOUR_NONE, ": %s; default: %s (%s)",
+			     row->type ? row->type : setting_values(row->name), row->preset,
 			     row->reader);
 		terminal_end(&t);
 		if (value)

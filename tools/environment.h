@@ -10,13 +10,16 @@
 struct environment_variable {
 	const char *name;
 	const char *reader; /* the parts that read the variable */
-	const char *type;   /* the values */
+	const char *type;   /* the values; NULL: util/setting_values.h has them */
 	const char *preset; /* what holds if the variable is not set */
 	const char *help;
 };
 
 /* Ends with a row without a name. */
 extern const struct environment_variable environment_variables[];
+
+/* Prints a sentence, on standard error, for each variable whose value is not understood. */
+void environment_check(void);
 
 /* Prints the table, with the values that are set.  Returns an exit status. */
 int environment_print(void);

@@ -4,6 +4,7 @@
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,13 @@ int enable_layer(void)
 	return done;
 }
 
+static bool is_layer_disabled(void)
+{
+	const char *value = getenv("CLIMPORT_DISABLE");
+
+	return value && !strcmp(value, "1");
+}
+
 /* The list is right and the layer can be loaded: enable_layer() has checked both. */
 const char *why_no_layer(void)
 {
@@ -133,8 +141,8 @@ const char *why_no_layer(void)
 	const char *layer = path_layer();
 	Dl_info loader;
 
-	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD) && getenv("CLIMPORT_DISABLE"))
-		return "CLIMPORT_DISABLE is set, so the layer intercepts nothing";
+	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD) && is_layer_disabled())
+		return "CLIMPORT_DISABLE is 1, so the layer intercepts nothing";
 	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD))
 		return "the OpenCL loader loaded the layer, and does not use it";
 	snprintf(text, sizeof(text),

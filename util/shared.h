@@ -29,6 +29,9 @@
 #define restricted_filters climport_private_restricted_filters
 #define shortage_add_giver climport_private_shortage_add_giver
 #define shortage_retry climport_private_shortage_retry
+#define setting_get climport_private_setting_get
+#define setting_is climport_private_setting_is
+#define setting_report climport_private_setting_report
 #define log_errno climport_private_log_errno
 #define log_error climport_private_log_error
 #define log_debug climport_private_log_debug

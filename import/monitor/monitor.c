@@ -19,6 +19,7 @@
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/restricted.h"
+#include "util/setting.h"
 #include "util/thread.h"
 
 #define MONITOR_TRIES 3
@@ -56,9 +57,7 @@ static void monitor_forget(struct lock *lock)
 
 static bool monitor_is_asked_for(void)
 {
-	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
-
-	return value && (!strcmp(value, "1") || !strcmp(value, "on"));
+	return setting_is("CLIMPORT_KEEP_HOST", "1") || setting_is("CLIMPORT_KEEP_HOST", "on");
 }
 
 static void monitor_refuse(const char *why) REQUIRES(monitor_lock)

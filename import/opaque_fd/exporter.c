@@ -15,6 +15,7 @@
 #include "import/nvidia/vulkan/vulkan.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "util/log.h"
+#include "util/setting.h"
 
 static int exporter_map_page(const unsigned char *uuid, struct opaque_sample *sample)
 {
@@ -159,13 +160,10 @@ const struct import_exporter *import_exporter_get(unsigned int id)
 	return &exporters[id].facts;
 }
 
-/* A value that names no exporter allows all. */
+/* Without a value all are. */
 bool import_exporter_is_allowed(unsigned int id)
 {
-	const char *by = secure_getenv("CLIMPORT_NVIDIA_BY");
-	bool is_named = false;
+	const char *by = setting_get("CLIMPORT_NVIDIA_BY");
 
-	for (unsigned int i = 0; by && i < OPAQUE_EXPORTERS; i++)
-		is_named |= exporters[i].by && !strcmp(by, exporters[i].by);
-	return !is_named || !exporters[id].by || !strcmp(by, exporters[id].by);
+	return !by || !exporters[id].by || !strcmp(by, exporters[id].by);
 }

@@ -8,6 +8,7 @@
 
 #include "util/fork.h"
 #include "util/lock.h"
+#include "util/setting.h"
 #include "util/thread.h"
 
 /* The first row that watches a range watches the range alone. */
@@ -23,9 +24,7 @@ static _Atomic uint32_t watcher_refused_in[WATCHERS];
 
 bool watcher_is_forbidden(void)
 {
-	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
-
-	return value && (!strcmp(value, "0") || !strcmp(value, "off"));
+	return setting_is("CLIMPORT_KEEP_HOST", "0") || setting_is("CLIMPORT_KEEP_HOST", "off");
 }
 
 static bool watcher_is_refused(size_t row)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/choice.h"
 #include "nccl/libfabric/handshake.h"
 #include "nccl/libfabric/interface.h"
 #include "nccl/log.h"
@@ -27,11 +28,11 @@ static pid_t device_verbs_user;
 
 static bool device_provider_is_wanted(const char *provider)
 {
-	const char *wanted = getenv("CLIMPORT_NET_PROVIDER");
+	const char *wanted = choice_get("CLIMPORT_NET_PROVIDER");
 
 	if (!strcmp(provider, "verbs") && device_verbs_user && device_verbs_user != getpid())
 		return false;
-	return !wanted || !*wanted || !strcmp(wanted, provider);
+	return !wanted || !strcmp(wanted, provider);
 }
 
 static bool device_is_tcp(const struct fabric_device *device)

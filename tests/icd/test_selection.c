@@ -142,11 +142,11 @@ TEST(disabled, "With CLIMPORT_DISABLE=1 every function is the driver's.")
 	unsetenv("CLIMPORT_DISABLE");
 }
 
-TEST(enabled, "With CLIMPORT_DISABLE=0 or empty the layer works.")
+TEST(enabled, "With CLIMPORT_DISABLE=0, empty, or a value that is not understood, the layer works.")
 {
-	static const char *const values[] = { "0", "" };
+	static const char *const values[] = { "0", "", "yes", "10" };
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		fixture_reset();
 		selection_set("CLIMPORT_DISABLE", values[i]);
 		fixture_open();

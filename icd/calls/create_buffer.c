@@ -17,7 +17,8 @@
 #include "util/thread.h"
 
 struct create_buffer_call {
-	const char *function;
+	const char *function; /* the name */
+	bool with_properties; /* the function is clCreateBufferWithProperties */
 	cl_context context;
 	const cl_mem_properties *properties;
 	cl_mem_flags flags;
@@ -26,9 +27,9 @@ struct create_buffer_call {
 };
 
 /* Whether the program asks for a buffer on its memory.  The driver has the error for wrong arguments. */
-static bool create_buffer_is_wanted(cl_mem_flags flags, size_t size, const void *host_ptr)
+static bool create_buffer_is_wanted(const struct create_buffer_call *c)
 {
-	return flags & CL_MEM_USE_HOST_PTR && size && host_ptr && config_in_place();
+	return c->flags & CL_MEM_USE_HOST_PTR && c->size && c->host_ptr && config_in_place();
 }
 
 static cl_mem create_buffer_import(const struct create_buffer_call *c, struct context *context,
@@ -95,8 +96,20 @@ static cl_mem create_buffer_in_place(const struct create_buffer_call *c)
 	return mem;
 }
 
-static cl_mem create_buffer_done(cl_mem mem, cl_int *errcode_ret)
+static cl_mem create_buffer_by_driver(const struct create_buffer_call *c, cl_int *errcode_ret)
 {
+	if (c->with_properties)
+		return next.clCreateBufferWithProperties(c->context, c->properties, c->flags,
+							 c->size, c->host_ptr, errcode_ret);
+	return next.clCreateBuffer(c->context, c->flags, c->size, c->host_ptr, errcode_ret);
+}
+
+static cl_mem create_buffer(const struct create_buffer_call *c, cl_int *errcode_ret)
+{
+	cl_mem mem = create_buffer_is_wanted(c) ? create_buffer_in_place(c) : NULL;
+
+	if (!mem)
+		return create_buffer_by_driver(c, errcode_ret);
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;
 	return mem;
@@ -105,15 +118,10 @@ static cl_mem create_buffer_done(cl_mem mem, cl_int *errcode_ret)
 cl_mem CL_API_CALL layer_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
 					void *host_ptr, cl_int *errcode_ret)
 {
-	const struct create_buffer_call c = {
-		"clCreateBuffer", context, NULL, flags, size, host_ptr
-	};
-	cl_mem mem = NULL;
+	const struct create_buffer_call c = { "clCreateBuffer", false, context, NULL, flags, size,
+					      host_ptr };
 
-	if (create_buffer_is_wanted(flags, size, host_ptr))
-		mem = create_buffer_in_place(&c);
-	return mem ? create_buffer_done(mem, errcode_ret)
-		   : next.clCreateBuffer(context, flags, size, host_ptr, errcode_ret);
+	return create_buffer(&c, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateBufferWithProperties(cl_context context,
@@ -122,13 +130,8 @@ cl_mem CL_API_CALL layer_clCreateBufferWithProperties(cl_context context,
 						      void *host_ptr, cl_int *errcode_ret)
 {
 	const struct create_buffer_call c = {
-		"clCreateBufferWithProperties", context, properties, flags, size, host_ptr
+		"clCreateBufferWithProperties", true, context, properties, flags, size, host_ptr
 	};
-	cl_mem mem = NULL;
 
-	if (create_buffer_is_wanted(flags, size, host_ptr))
-		mem = create_buffer_in_place(&c);
-	return mem ? create_buffer_done(mem, errcode_ret)
-		   : next.clCreateBufferWithProperties(context, properties, flags, size, host_ptr,
-						       errcode_ret);
+	return create_buffer(&c, errcode_ret);
 }

@@ -79,6 +79,15 @@ void expect_count(const char *what, int count)
 	EXPECT_EQ(stub_trace_count(what), count);
 }
 
+void expect_acquires(int count)
+{
+	expect_count("acquire", count);
+	expect_count("release", count);
+	expect_count("acquired twice", 0);
+	expect_count("released twice", 0);
+	expect_count("used without acquire", 0);
+}
+
 void expect_order(const char *before, const char *after)
 {
 	int first = stub_trace_find(before, 0), second = stub_trace_find(after, 0);

@@ -82,6 +82,9 @@ void run_release(struct run *r);
 /* Fails the test unless @count entries of the trace begin with @what. */
 void expect_count(const char *what, int count);
 
+/* Fails the test unless imports were acquired @count times, and released each time. */
+void expect_acquires(int count);
+
 /*
  * Fails the test unless the trace has both texts, and the first @before precedes the first @after.
  */

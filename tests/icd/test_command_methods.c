@@ -97,9 +97,7 @@ static void methods_run(cl_command_buffer_khr list, const struct imported *impor
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_count("sync START ", brackets);
 	expect_count("sync END ", brackets);
-	expect_count("acquire", acquires);
-	expect_count("release", acquires);
-	expect_count("used without acquire", 0);
+	expect_acquires(acquires);
 }
 
 /* A finalized command buffer with a kernel on @mem. */

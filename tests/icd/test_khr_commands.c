@@ -120,16 +120,20 @@ static cl_int commands_run_native(cl_event *event)
 					&set.mems[0], &where, WAIT_LIST, event);
 }
 
+static cl_int commands_read(cl_bool blocking, cl_event *event)
+{
+	return cl.clEnqueueReadBuffer(set.queue, set.mems[0], blocking, 0, 4, set.host, WAIT_LIST,
+				      event);
+}
+
 static cl_int commands_run_read(cl_event *event)
 {
-	return cl.clEnqueueReadBuffer(set.queue, set.mems[0], CL_FALSE, 0, 4, set.host, WAIT_LIST,
-				      event);
+	return commands_read(CL_FALSE, event);
 }
 
 static cl_int commands_run_read_blocking(cl_event *event)
 {
-	return cl.clEnqueueReadBuffer(set.queue, set.mems[0], CL_TRUE, 0, 4, set.host, WAIT_LIST,
-				      event);
+	return commands_read(CL_TRUE, event);
 }
 
 static cl_int commands_run_read_rect(cl_event *event)
@@ -138,16 +142,20 @@ static cl_int commands_run_read_rect(cl_event *event)
 					  0, 0, 0, set.host, WAIT_LIST, event);
 }
 
+static cl_int commands_write(cl_bool blocking, cl_event *event)
+{
+	return cl.clEnqueueWriteBuffer(set.queue, set.mems[0], blocking, 0, 4, set.host, WAIT_LIST,
+				       event);
+}
+
 static cl_int commands_run_write(cl_event *event)
 {
-	return cl.clEnqueueWriteBuffer(set.queue, set.mems[0], CL_FALSE, 0, 4, set.host, WAIT_LIST,
-				       event);
+	return commands_write(CL_FALSE, event);
 }
 
 static cl_int commands_run_write_blocking(cl_event *event)
 {
-	return cl.clEnqueueWriteBuffer(set.queue, set.mems[0], CL_TRUE, 0, 4, set.host, WAIT_LIST,
-				       event);
+	return commands_write(CL_TRUE, event);
 }
 
 static cl_int commands_run_write_rect(cl_event *event)
@@ -161,20 +169,24 @@ static cl_int commands_run_fill(cl_event *event)
 	return cl.clEnqueueFillBuffer(set.queue, set.mems[0], set.host, 1, 0, 4, WAIT_LIST, event);
 }
 
+static cl_int commands_copy(cl_mem from, cl_mem to, cl_event *event)
+{
+	return cl.clEnqueueCopyBuffer(set.queue, from, to, 0, 0, 4, WAIT_LIST, event);
+}
+
 static cl_int commands_run_copy_to(cl_event *event)
 {
-	return cl.clEnqueueCopyBuffer(set.queue, set.plain, set.mems[0], 0, 0, 4, WAIT_LIST, event);
+	return commands_copy(set.plain, set.mems[0], event);
 }
 
 static cl_int commands_run_copy_from(cl_event *event)
 {
-	return cl.clEnqueueCopyBuffer(set.queue, set.mems[0], set.plain, 0, 0, 4, WAIT_LIST, event);
+	return commands_copy(set.mems[0], set.plain, event);
 }
 
 static cl_int commands_run_copy_both(cl_event *event)
 {
-	return cl.clEnqueueCopyBuffer(set.queue, set.mems[0], set.mems[1], 0, 0, 4, WAIT_LIST,
-				      event);
+	return commands_copy(set.mems[0], set.mems[1], event);
 }
 
 static cl_int commands_run_copy_rect(cl_event *event)
@@ -253,15 +265,6 @@ static const struct command {
 	  HOST },
 };
 
-static void commands_expect_edges(int uses)
-{
-	expect_count("acquire", uses);
-	expect_count("release", uses);
-	expect_count("acquired twice", 0);
-	expect_count("released twice", 0);
-	expect_count("used without acquire", 0);
-}
-
 /* The command runs, with its work done and its event complete behind the release. */
 static void commands_expect_run(const struct command *command)
 {
@@ -270,7 +273,7 @@ static void commands_expect_run(const struct command *command)
 	commands_fill();
 	EXPECT_EQ(command->run(&done), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
-	commands_expect_edges(command->uses);
+	expect_acquires(command->uses);
 	EXPECT_EQ(set.bytes[0][0], command->value);
 	EXPECT_EQ(set.host[0], command->host);
 	cl.clReleaseEvent(done);
@@ -283,7 +286,7 @@ TEST_EACH(runs, struct command, commands,
 	commands_expect_run(row);
 	EXPECT_EQ(row->run(NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	commands_expect_edges(2 * row->uses);
+	expect_acquires(2 * row->uses);
 	commands_close();
 }
 
@@ -310,18 +313,53 @@ TEST_EACH(out_of_order, struct command, commands,
 	EXPECT_EQ(cl.clFlush(set.queue), CL_SUCCESS);
 	if (!strstr(row->name, "blocking")) {
 		let_others_run();
-		commands_expect_edges(0);
+		expect_acquires(0);
 		EXPECT_EQ(set.bytes[0][0], BEFORE);
 		EXPECT_EQ(set.host[0], HOST);
 	}
 	out_of_order_complete(row, false);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
-	commands_expect_edges(row->uses);
+	expect_acquires(row->uses);
 	EXPECT_EQ(set.bytes[0][0], row->value);
 	EXPECT_EQ(set.host[0], row->host);
 	cl.clReleaseEvent(done);
 	cl.clReleaseEvent(set.wait);
 	cl.clReleaseCommandQueue(set.queue);
+	commands_close();
+}
+
+/* Of two kernels on one import, in two queues, the one that waits for the program. */
+static const struct waiting {
+	const char *name;
+	bool is_first;
+} waitings[] = { { "first", true }, { "second", false } };
+
+TEST_EACH(
+	two_queues, struct waiting, waitings,
+	"A kernel of one queue ends, with its release, while a kernel of another queue on the same "
+	"import waits for an event that the program sets after the end of the first.")
+{
+	cl_command_queue other;
+	cl_event go, done = NULL;
+
+	commands_open();
+	other = fixture_create_queue(0);
+	go = user_event_create();
+	if (row->is_first)
+		EXPECT_EQ(fixture_enqueue(other, set.kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, set.kernel, 0, NULL, &done), CL_SUCCESS);
+	if (!row->is_first)
+		EXPECT_EQ(fixture_enqueue(other, set.kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(other), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_acquires(1);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(other), CL_SUCCESS);
+	expect_acquires(2);
+	EXPECT_EQ(set.bytes[0][0], BEFORE + 2);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	cl.clReleaseCommandQueue(other);
 	commands_close();
 }
 
@@ -335,7 +373,7 @@ TEST_EACH(acquire_fails, struct command, commands,
 	EXPECT_EQ(row->run(&done), CL_OUT_OF_RESOURCES);
 	EXPECT(stub_failed() && !done);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	commands_expect_edges(0);
+	expect_acquires(0);
 	EXPECT_EQ(set.bytes[0][0], BEFORE);
 	EXPECT_EQ(set.host[0], HOST);
 	commands_expect_run(row);
@@ -354,7 +392,7 @@ TEST_EACH(
 	EXPECT_EQ(row->run(&done), CL_OUT_OF_RESOURCES);
 	EXPECT(stub_failed() && !done);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	commands_expect_edges(row->uses);
+	expect_acquires(row->uses);
 	EXPECT_EQ(set.bytes[0][0], BEFORE);
 	EXPECT_EQ(set.host[0], HOST);
 	commands_expect_run(row);
@@ -434,11 +472,11 @@ static void commands_expect_map(const struct map_form *form)
 	mapped = map_form_map(form, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(mapped[0], BEFORE);
-	commands_expect_edges(1);
+	expect_acquires(1);
 	mapped[0] = 9;
 	EXPECT_EQ(map_form_unmap(form, mapped), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	commands_expect_edges(2);
+	expect_acquires(2);
 	EXPECT_EQ(set.bytes[0][0], 9);
 }
 
@@ -468,7 +506,7 @@ TEST_EACH_PAIR(map_fails, struct map_form, map_forms, struct map_fault, map_faul
 	EXPECT(!map_form_map(row, &err));
 	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	commands_expect_edges(!column->of_acquire);
+	expect_acquires(!column->of_acquire);
 	commands_expect_map(row);
 	commands_close();
 }
@@ -489,7 +527,7 @@ TEST_EACH_PAIR(unmap_fails, struct map_form, map_forms, struct map_fault, map_fa
 		  1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(map_form_unmap(row, mapped), CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	commands_expect_edges(1 + !column->of_acquire);
+	expect_acquires(1 + !column->of_acquire);
 	EXPECT_EQ(map_form_unmap(row, mapped), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(set.bytes[0][0], 9);

@@ -81,8 +81,9 @@ static int probe_worker_join(const struct candidate *c, const char *key)
 		return 0;
 	alarm(JOIN_LIMIT);
 	request[n] = '\0';
+	/* The platform may have other parts now. */
 	if (c->run(c->platform, key, request, line, sizeof(line)))
-		return 1;
+		return PROBE_STATUS_LOST;
 	return !probe_worker_send(GATHER_ANSWER, line);
 }
 
@@ -95,8 +96,9 @@ static int probe_worker_run_part(const struct candidate *c, const char *key, con
 	if (!part && !probe_worker_send(GATHER_NUMBER, text))
 		return 1;
 	snprintf(text, sizeof(text), "%s " PROBE_PART " %u", request, part);
-	if (c->run(c->platform, key, text, line, sizeof(line)) ||
-	    !probe_worker_send(GATHER_ANSWER, line))
+	if (c->run(c->platform, key, text, line, sizeof(line)))
+		return PROBE_STATUS_LOST;
+	if (!probe_worker_send(GATHER_ANSWER, line))
 		return 1;
 	return probe_worker_join(c, key);
 }
@@ -143,15 +145,17 @@ static int probe_main_alone(const char *key, const char *request)
 static int probe_main(char *program, char *key, char *request)
 {
 	char line[GATHER_MESSAGE_SIZE];
+	const int result = gather_answer(program, key, request, line);
+	int status;
 
-	switch (gather_answer(program, key, request, line)) {
-	case 0:
-		return probe_answer(line);
-	case 1:
+	if (result > 0)
 		return probe_main_alone(key, request);
-	default:
+	/* The answer comes first: the layer need not wait for the ends of workers. */
+	status = result ? 0 : probe_answer(line);
+	gather_stop();
+	if (result)
 		gather_end();
-	}
+	return status;
 }
 
 int main(int argc, char **argv)

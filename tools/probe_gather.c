@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "probe_gather.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -24,9 +25,9 @@ struct worker {
 	pid_t pid;
 	int socket, pidfd; /* pidfd: negative without Linux 5.3 */
 	bool is_running;   /* no answer yet, and not ended */
-	bool has_ended;
-	int status; /* of the end */
-	char word[GATHER_WORD_SIZE];
+	bool has_answered, has_ended;
+	int status;		     /* of the end */
+	char word[GATHER_WORD_SIZE]; /* for the answers of all parts */
 };
 
 static struct {
@@ -90,17 +91,18 @@ static void gather_reap(struct worker *w)
 	w->has_ended = true;
 }
 
-/* Workers that wait for a request end. */
-static void gather_stop(int signal)
+static void gather_reap_all(void)
 {
-	for (unsigned int i = 0; i < gather.started; i++) {
-		struct worker *w = &gather.worker[i];
+	for (unsigned int i = 0; i < gather.started; i++)
+		gather_reap(&gather.worker[i]);
+}
 
-		if (signal && !w->has_ended)
-			kill(w->pid, signal);
-		shutdown(w->socket, SHUT_RDWR);
-		gather_reap(w);
-	}
+static void gather_kill(void)
+{
+	for (unsigned int i = 0; i < gather.started; i++)
+		if (!gather.worker[i].has_ended)
+			kill(gather.worker[i].pid, SIGKILL);
+	gather_reap_all();
 }
 
 /*
@@ -113,7 +115,8 @@ static ssize_t gather_receive(struct worker *w, char message[GATHER_MESSAGE_SIZE
 				 { .fd = w->pidfd, .events = POLLIN } };
 	ssize_t n;
 
-	poll(ends, 2, -1);
+	while (poll(ends, 2, -1) < 0 && errno == EINTR)
+		;
 	n = recv(w->socket, message, GATHER_MESSAGE_SIZE - 1, MSG_DONTWAIT);
 	if (n <= 0)
 		return -1;
@@ -129,6 +132,14 @@ static void gather_set_parts(const char *number)
 		gather.parts = (unsigned int)parts;
 }
 
+/* A worker has ended without an answer. */
+static void gather_judge(struct worker *w)
+{
+	gather_reap(w);
+	snprintf(w->word, sizeof(w->word), "%s",
+		 probe_status_is_lost(w->status) ? PROBE_LOST_WORD : PROBE_DIED_WORD);
+}
+
 /* Something has come from a running worker. */
 static void gather_handle(struct worker *w)
 {
@@ -141,12 +152,13 @@ static void gather_handle(struct worker *w)
 	}
 	w->is_running = false;
 	gather.running--;
-	if (n > 0) {
-		snprintf(gather.answer, sizeof(gather.answer), "%s", message + 1);
-		snprintf(w->word, sizeof(w->word), "%.*s", GATHER_WORD_SIZE - 1, message + 1);
-	} else {
-		gather_reap(w);
+	if (n < 0) {
+		gather_judge(w);
+		return;
 	}
+	w->has_answered = true;
+	snprintf(gather.answer, sizeof(gather.answer), "%s", message + 1);
+	snprintf(w->word, sizeof(w->word), "%.*s", GATHER_WORD_SIZE - 1, message + 1);
 }
 
 /* Waits for a running worker. */
@@ -178,20 +190,15 @@ static bool gather_run_workers(void)
 	return true;
 }
 
-/* The request with the answers of all parts.  False: no part has an answer. */
+/* The request with the answers of all parts.  False: no room. */
 static bool gather_join_words(char message[GATHER_MESSAGE_SIZE])
 {
-	int used = snprintf(message, GATHER_MESSAGE_SIZE, "%s " PROBE_PARTS, gather.request);
-	bool has_answer = false;
+	const size_t size = GATHER_MESSAGE_SIZE;
+	size_t used = (size_t)snprintf(message, size, "%s " PROBE_PARTS, gather.request);
 
-	for (unsigned int i = 0; i < gather.parts; i++) {
-		const char *word = gather.worker[i].word;
-
-		has_answer |= *word;
-		used += snprintf(message + used, GATHER_MESSAGE_SIZE - (size_t)used, " %s",
-				 *word ? word : PROBE_NO_WORD);
-	}
-	return has_answer;
+	for (unsigned int i = 0; i < gather.parts && used < size; i++)
+		used += (size_t)snprintf(message + used, size - used, " %s", gather.worker[i].word);
+	return used < size;
 }
 
 /* A worker that has answered joins the answers. */
@@ -204,7 +211,9 @@ static bool gather_join(char *line)
 	for (unsigned int i = 0; i < gather.parts; i++) {
 		struct worker *w = &gather.worker[i];
 
-		if (!*w->word || send(w->socket, message, strlen(message), MSG_NOSIGNAL) < 0 ||
+		alarm(GATHER_LIMIT);
+		if (!w->has_answered ||
+		    send(w->socket, message, strlen(message), MSG_NOSIGNAL) < 0 ||
 		    gather_receive(w, answer) < 0)
 			continue;
 		snprintf(line, GATHER_MESSAGE_SIZE, "%s", answer + 1);
@@ -223,18 +232,21 @@ static bool gather_finish(char *line)
 
 int gather_answer(char *program, char *key, char *request, char *line)
 {
-	bool is_answered;
-
 	gather.program = program;
 	gather.key = key;
 	gather.request = request;
 	if (!gather_run_workers()) {
-		gather_stop(SIGKILL);
+		gather_kill();
 		return 1;
 	}
-	is_answered = gather_finish(line);
-	gather_stop(0);
-	return is_answered ? 0 : -1;
+	return gather_finish(line) ? 0 : -1;
+}
+
+void gather_stop(void)
+{
+	for (unsigned int i = 0; i < gather.started; i++)
+		shutdown(gather.worker[i].socket, SHUT_RDWR);
+	gather_reap_all();
 }
 
 void gather_end(void)

@@ -26,10 +26,13 @@
  * @program: the name of this program
  * @line: set to the answer, of GATHER_MESSAGE_SIZE bytes
  *
- * Returns 0; -1 if no answer was given: the process ends with gather_end(); or 1 if no worker can be
- * started: this process may run the proof itself.
+ * Returns 0; -1 if no answer was given: gather_stop() and gather_end() follow; or 1 if no worker can be
+ * started, and none is left: this process may run the proof itself.
  */
 int gather_answer(char *program, char *key, char *request, char *line);
+
+/* Ends the workers that wait for a request, and waits until no worker is left. */
+void gather_stop(void);
 
 /* Ends the process as the first worker has ended, by the same signal or with the same status. */
 _Noreturn void gather_end(void);

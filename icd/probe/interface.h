@@ -7,13 +7,17 @@
  * spoil the others.  The requests of a proof with N parts are, behind the request itself:
  *
  *	part I			the I-th part, counted from 0: the answer is a word
- *	parts WORD WORD ...	the answers of all parts, "-" for a part without an answer: the answer is
- *				a line for the parent
+ *	parts WORD WORD ...	the answers of all parts: the answer is a line for the parent.  "-" stands
+ *				for a part whose process died, "?" for a part whose process was lost, which
+ *				says nothing of the driver
  */
 #ifndef ICD_PROBE_INTERFACE_H
 #define ICD_PROBE_INTERFACE_H
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/wait.h>
 
 #include <CL/cl.h>
 
@@ -21,9 +25,11 @@
 #define PROBE_PARTS_FUNCTION "climportCountProofParts"
 #define PROBE_PART "part"
 #define PROBE_PARTS "parts"
-#define PROBE_NO_WORD "-"
+#define PROBE_DIED_WORD "-"
+#define PROBE_LOST_WORD "?"
 #define PROBE_FD 3		    /* the descriptor for the answer, in a probe process */
 #define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no platform has run the proof */
+#define PROBE_STATUS_LOST 126	    /* and greater: the process says nothing of the driver */
 
 /**
  * probe_fn - run a proof, in a probe process
@@ -40,5 +46,23 @@ typedef cl_int(CL_API_CALL *probe_fn)(cl_platform_id platform, const char *key, 
 /* The number of parts of a request.  0: @platform is not the platform of @key.  1: no parts. */
 typedef cl_uint(CL_API_CALL *probe_parts_fn)(cl_platform_id platform, const char *key,
 					     const char *request);
+
+/*
+ * Whether others have ended a probe process, which says nothing of the driver: who stops a service may
+ * send its signal to each process.  A filter of system calls sends SIGSYS, and the filter is the
+ * application's.
+ */
+static inline bool probe_status_is_lost(int status)
+{
+	static const int signals[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGKILL,
+				       SIGUSR1, SIGUSR2, SIGTERM, SIGSYS };
+
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status) >= PROBE_STATUS_LOST;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (WTERMSIG(status) == signals[i])
+			return true;
+	return false;
+}
 
 #endif /* ICD_PROBE_INTERFACE_H */

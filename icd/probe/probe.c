@@ -154,22 +154,7 @@ static void probe_job(struct job *job)
 	free(p->preload);
 }
 
-/*
- * Signals by which others end a process: who stops a service may send its signal to each process.  A
- * filter of system calls sends SIGSYS, and the filter is the application's.
- */
-static bool probe_was_stopped_by(int signal)
-{
-	static const int numbers[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGKILL,
-				       SIGUSR1, SIGUSR2, SIGTERM, SIGSYS };
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (signal == numbers[i])
-			return true;
-	return false;
-}
-
-/* The reason for a missing answer.  A signal from outside says nothing about the driver. */
+/* The reason for a missing answer. */
 static enum probe_end probe_judge(const struct probe *p, char *why)
 {
 	int status = p->between.status,
@@ -189,7 +174,7 @@ static enum probe_end probe_judge(const struct probe *p, char *why)
 	else
 		snprintf(why, PROBE_LINE_SIZE, "climport-probe ended with status %d",
 			 WEXITSTATUS(status));
-	if (probe_was_stopped_by(signal) || (!signal && WEXITSTATUS(status) > 125))
+	if (probe_status_is_lost(status))
 		return PROBE_LOST;
 	return !signal && WEXITSTATUS(status) == PROBE_STATUS_NO_PLATFORM ? PROBE_NO_PLATFORM
 									  : PROBE_FAILED;

@@ -108,13 +108,23 @@ bool takes_recall(cl_platform_id platform, struct takes *t)
 	return known;
 }
 
+/* A key of its own: a late answer of the probe may be kept at the same moment. */
+static char *takes_key_unanswered(const char *key)
+{
+	char *limited = identity_add_limits(key);
+	char *unanswered = limited ? text_create("unanswered %s", limited) : NULL;
+
+	free(limited);
+	return unanswered;
+}
+
 bool takes_is_unanswered(const char *key)
 {
-	char *limited = identity_add_limits(key), line[PROBE_LINE_SIZE];
+	char *unanswered = takes_key_unanswered(key), line[PROBE_LINE_SIZE];
 	bool is_recent, known;
 
-	known = limited && result_cache_get_recent(limited, line, sizeof(line), &is_recent);
-	free(limited);
+	known = unanswered && result_cache_get_recent(unanswered, line, sizeof(line), &is_recent);
+	free(unanswered);
 	if (!known || !is_recent || strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
 		return false;
 	log_debug("the platform's extension names are not reported for an hour: %s",
@@ -124,10 +134,10 @@ bool takes_is_unanswered(const char *key)
 
 void takes_keep_unanswered(const char *key, const char *why)
 {
-	char *line = text_create(NO_ANSWER "%s", why), *limited = identity_add_limits(key);
+	char *line = text_create(NO_ANSWER "%s", why), *unanswered = takes_key_unanswered(key);
 
-	if (line && limited)
-		result_cache_set(limited, line);
-	free(limited);
+	if (line && unanswered)
+		result_cache_set(unanswered, line);
+	free(unanswered);
 	free(line);
 }

@@ -140,15 +140,30 @@ static bool takes_run_part(cl_platform_id platform, unsigned int part, char *ans
 	return true;
 }
 
-/* Takes a word from the list of words.  False: there is none, or it is no answer of a part. */
+/* Takes a certain word from the list of words.  False: the next word is another. */
+static bool takes_skip_word(const char **words, const char *word)
+{
+	const char *next_word = *words + strspn(*words, " ");
+	const size_t length = strcspn(next_word, " ");
+
+	if (length != strlen(word) || memcmp(next_word, word, length) != 0)
+		return false;
+	*words = next_word + length;
+	return true;
+}
+
+/* Takes the answer of a part from the list of words.  False: the next word is no such answer. */
 static bool takes_read_word(const char **words, unsigned int *takes, bool *is_lasting)
 {
-	const size_t length = strcspn(*words += strspn(*words, " "), " ");
 	char *end;
 
-	if (length == strlen(PROBE_NO_WORD) && !memcmp(*words, PROBE_NO_WORD, length)) {
+	*takes = 0;
+	if (takes_skip_word(words, PROBE_LOST_WORD)) {
+		*is_lasting = false;
+		return true;
+	}
+	if (takes_skip_word(words, PROBE_DIED_WORD)) {
 		*takes = TAKES_DIED;
-		*words += length;
 		return true;
 	}
 	*takes = (unsigned int)strtoul(*words, &end, 10);

@@ -5,7 +5,8 @@
  *
  *	PRELOADED_MEETS=N	a context of device I makes the file met.I, and waits for the files of N
  *				devices
- *	PRELOADED_DIES=BITS	contexts of these devices end a climport-probe
+ *	PRELOADED_DIES=BITS	contexts of these devices end a climport-probe,
+ *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT
  *	PRELOADED_ALONE=1	a climport-probe can start no worker
  *
  * Each context of a device adds a line to the file "tested".  The variant preloaded_ending ends every
@@ -15,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,12 +79,21 @@ static void preloaded_meet(unsigned int index, unsigned long others)
 	abort();
 }
 
+_Noreturn static void preloaded_die(int number)
+{
+	if (!number)
+		abort();
+	kill(getpid(), number); /* the calling thread may block signals */
+	for (;;)
+		pause();
+}
+
 void stub_preloaded(unsigned int index)
 {
 	preloaded_write(index);
 	preloaded_meet(index, preloaded_setting("PRELOADED_MEETS"));
 	if (preloaded_in_probe() && preloaded_setting("PRELOADED_DIES") >> index & 1)
-		abort();
+		preloaded_die((int)preloaded_setting("PRELOADED_SIGNAL"));
 }
 
 STUB_API int socketpair(int domain, int type, int protocol, int ends[2])

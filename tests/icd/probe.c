@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,6 +73,18 @@ int probe_run_program(int (*program)(void))
 	if (WIFSIGNALED(status))
 		printf("# signal %d\n", WTERMSIG(status));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int probe_run_to_end(int (*program)(void))
+{
+	int result;
+
+	EXPECT(!prctl(PR_SET_CHILD_SUBREAPER, 1));
+	result = probe_run_program(program);
+	while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+		;
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	return result;
 }
 
 double probe_clock(void)

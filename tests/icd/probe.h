@@ -32,6 +32,9 @@ int probe_run_program(int (*program)(void));
  */
 int probe_run_answered(int (*program)(void));
 
+/* As probe_run_program(), and then waits for the ends of all probe processes of the program. */
+int probe_run_to_end(int (*program)(void));
+
 /* Seconds of a monotonic clock. */
 double probe_clock(void);
 

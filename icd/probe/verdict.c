@@ -37,7 +37,7 @@ static bool verdict_parse(const char *line, enum verdict *verdict, char why[VERD
 		    (i == VERDICT_PASSED && line[length]))
 			continue;
 		*verdict = (enum verdict)i;
-		snprintf(why, VERDICT_WHY_SIZE, "%s", line + length);
+		snprintf(why, VERDICT_WHY_SIZE, "%.*s", VERDICT_WHY_SIZE - 1, line + length);
 		return true;
 	}
 	return false;

@@ -24,7 +24,7 @@ static void *create_context_from_type(cl_int *err)
 	return cl.clCreateContextFromType(NULL, CL_DEVICE_TYPE_ALL, NULL, NULL, err);
 }
 
-static void *create_buffer(cl_int *err)
+static void *creation_buffer(cl_int *err)
 {
 	return cl.clCreateBuffer(fix.context, 0, 64, NULL, err);
 }
@@ -108,7 +108,7 @@ static const struct row {
 } rows[] = {
 	{ "context", "clCreateContext", create_context, false },
 	{ "context_from_type", "clCreateContextFromType", create_context_from_type, false },
-	{ "buffer", "clCreateBuffer", create_buffer, false },
+	{ "buffer", "clCreateBuffer", creation_buffer, false },
 	{ "sub_buffer", "clCreateSubBuffer", create_sub_buffer, false },
 	{ "image", "clCreateImage", create_plain_image, false },
 	{ "image_1d", "clCreateImage", create_image_1d, false },

@@ -185,10 +185,8 @@ TEST(death_forgotten, "That the driver dies of a device is believed for an hour.
 static const struct end {
 	const char *name, *dies, *signal;
 } ends[] = {
-	{ "killed", "2", "9" /* SIGKILL */ },
-	{ "first_killed", "1", "9" },
-	{ "interrupted", "2", "2" /* SIGINT */ },
-	{ "terminated", "4", "15" /* SIGTERM */ },
+	{ "killed", "2", "9" /* SIGKILL */ },	  { "first_killed", "1", "9" },
+	{ "interrupted", "2", "2" /* SIGINT */ }, { "terminated", "4", "15" /* SIGTERM */ },
 	{ "filtered", "4", "31" /* SIGSYS */ },
 };
 

@@ -16,6 +16,9 @@ import sys
 import time
 import unittest
 
+sys.path.insert(0, f"{sys.path[0]}/..")
+import temporary
+
 MANAGER = "climport.numba_emm"
 MARK = "RESULT"
 MODULES = [f"cudadrv.{name}" for name in (
@@ -101,6 +104,14 @@ def compare(names, pair):
     return unexpected + (not passed)
 
 
+def run_groups(groups):
+    """How many results differ that may not."""
+    with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() // 2)) as threads:
+        pairs = [(names, [threads.submit(outcomes, names, manager)
+                          for manager in ("default", MANAGER)]) for names in groups]
+        return sum(compare(names, pair) for names, pair in pairs)
+
+
 def main(groups):
     try:
         import numba.cuda
@@ -108,11 +119,9 @@ def main(groups):
         print(error)
         return 77
     print("numba", numba.__version__, flush=True)
-    with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() // 2)) as threads:
-        pairs = [(names, [threads.submit(outcomes, names, manager)
-                          for manager in ("default", MANAGER)]) for names in groups]
-        wrong = sum(compare(names, pair) for names, pair in pairs)
-    return wrong != 0
+    with temporary.folder() as folder:
+        os.environ["TMPDIR"] = folder  # Numba's compiler leaves files
+        return run_groups(groups) != 0
 
 
 if __name__ == "__main__":

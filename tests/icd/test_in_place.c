@@ -533,6 +533,24 @@ TEST(unmap_fails, "If the driver refuses the command of an unmap, the program ma
 	in_place_close();
 }
 
+TEST(release_fails, "A buffer whose last release the driver refuses keeps its maps.")
+{
+	unsigned char *p;
+	cl_mem mem;
+
+	in_place_open();
+	p = pages_map(1);
+	mem = test_in_place_create(0, p, PAGE);
+	test_in_place_map(mem, CL_MAP_READ, 0, PAGE);
+	stub_fail("clReleaseMemObject", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(test_in_place_map_count(mem), 1);
+	test_in_place_unmap(mem, p);
+	EXPECT_EQ(test_in_place_map_count(mem), 0);
+	cl.clReleaseMemObject(mem);
+	in_place_close();
+}
+
 static const struct wrong_map {
 	const char *name;
 	cl_mem_flags mem;

@@ -82,7 +82,7 @@ KNOWN = [
     Known("rusticl", "sub_buffer_with_origin_.*", "sub_buffer_origin",
           "rusticl before Mesa 26 makes sub-buffers at misaligned origins", "error is 0"),
     Known("Intel", "ffmpeg_maps_.*|camera_ring|spacemit_frames", "plane",
-          "the runtime of 2023, and on the guest's processor that of 2025 too, read images of one channel wrongly "
+          "the runtime of 2023, and on the guest's processor each other too, read images of one channel wrongly "
           "(read_imagef without a sampler)"),
     Known("Intel", "failed_wait_list_of_.*", "failed_wait",
           "Intel's runtime calls a command complete whose wait list failed"),

@@ -80,31 +80,18 @@ static cl_int buffer_run_on(struct buffer_job *j, struct import_region *region)
 	return result;
 }
 
-static void buffer_session_free(struct session *s)
-{
-	if (s)
-		session_end(s);
-	free(s);
-}
-
-void selftest_drop(struct selftest_kept *kept)
-{
-	buffer_session_free(atomic_exchange(&kept->session, NULL));
-}
-
 static void buffer_late(struct job *job)
 {
-	buffer_session_free(((struct buffer_job *)job)->session);
+	session_free(((struct buffer_job *)job)->session);
 }
 
 /* After the end of a test: the compiled kernels serve the next test. */
 static void buffer_keep(struct buffer_job *j, struct selftest_kept *kept)
 {
-	struct session *none = NULL;
-
-	if (j->native || !j->is_whole ||
-	    !atomic_compare_exchange_strong(&kept->session, &none, j->session))
-		buffer_session_free(j->session);
+	if (j->native || !j->is_whole)
+		session_free(j->session);
+	else
+		session_keep(kept, j->session);
 }
 
 static void buffer_run(struct job *job)
@@ -145,7 +132,7 @@ enum tested selftest_part(const cl_device_id *devices, cl_uint num_devices,
 		j->native &= !selftest_needs_compiler(devices[i]);
 	if (!j->native) {
 		limit_ms = JOB_COMPILE_LIMIT_MS;
-		j->session = atomic_exchange(&kept->session, NULL);
+		j->session = session_take(kept);
 		j->is_whole = j->session;
 	}
 	switch (job_run(&j->job, limit_ms + buffer_populate_limit(part->size))) {

@@ -178,6 +178,20 @@ static bool rounds_are_native(const cl_device_id *devices, cl_uint num_devices)
 	return true;
 }
 
+cl_int rounds_run_on_all(struct session *s, const struct selftest_memory *memory)
+{
+	cl_int result = rounds_run(s, memory);
+
+	for (cl_uint i = 1; i < s->num_devices && result == 1; i++) {
+		result = session_use_device(s, s->devices[i]);
+		if (!result)
+			result = rounds_run(s, memory);
+	}
+	if (memory->finish)
+		memory->finish(memory->arg);
+	return result;
+}
+
 cl_int selftest_memory(const cl_device_id *devices, cl_uint num_devices,
 		       const struct selftest_memory *memory)
 {
@@ -186,14 +200,7 @@ cl_int selftest_memory(const cl_device_id *devices, cl_uint num_devices,
 				      !memory->apart && rounds_are_native(devices, num_devices));
 
 	if (!result)
-		result = rounds_run(&s, memory);
-	for (cl_uint i = 1; i < num_devices && result == 1; i++) {
-		result = session_use_device(&s, devices[i]);
-		if (!result)
-			result = rounds_run(&s, memory);
-	}
-	if (memory->finish)
-		memory->finish(memory->arg);
+		result = rounds_run_on_all(&s, memory);
 	session_end(&s);
 	return result;
 }

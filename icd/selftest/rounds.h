@@ -14,8 +14,10 @@ struct rounds_part {
 	cl_mem_flags flags; /* of the application's buffer */
 };
 
-/* Both return 1: zero copy, 0: copied, or an error of OpenCL. */
+/* All return 1: zero copy, 0: copied, or an error of OpenCL. */
 cl_int rounds_run(struct session *s, const struct selftest_memory *memory);
+/* On each device.  The queue is of the first device. */
+cl_int rounds_run_on_all(struct session *s, const struct selftest_memory *memory);
 cl_int rounds_run_part(struct session *s, struct rounds_part *part);
 
 /* The rounds touch four bytes at each of the places, in memory of @size bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/selftest/session.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "icd/layer.h"
@@ -71,6 +72,31 @@ void session_end(struct session *s)
 		next.clReleaseCommandQueue(s->queue);
 	if (s->context)
 		next.clReleaseContext(s->context);
+}
+
+void session_free(struct session *s)
+{
+	if (s)
+		session_end(s);
+	free(s);
+}
+
+struct session *session_take(struct selftest_kept *kept)
+{
+	return atomic_exchange(&kept->session, NULL);
+}
+
+void session_keep(struct selftest_kept *kept, struct session *s)
+{
+	struct session *none = NULL;
+
+	if (!atomic_compare_exchange_strong(&kept->session, &none, s))
+		session_free(s);
+}
+
+void selftest_drop(struct selftest_kept *kept)
+{
+	session_free(session_take(kept));
 }
 
 cl_int session_build_source(struct session *s, const char *text, const char *options)

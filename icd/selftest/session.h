@@ -37,6 +37,15 @@ cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num
 /* May run on the application's thread: a driver may wait for a queue's thread. */
 void session_end(struct session *s);
 
+/* The end of a session from calloc(), or NULL. */
+void session_free(struct session *s);
+
+/* The kept session, the caller's from now on; NULL: none is kept. */
+struct session *session_take(struct selftest_kept *kept);
+
+/* Takes a whole session over.  Where another is kept already, the session ends. */
+void session_keep(struct selftest_kept *kept, struct session *s);
+
 /* Later rounds run on @device, a device of the session. */
 cl_int session_use_device(struct session *s, cl_device_id device);
 

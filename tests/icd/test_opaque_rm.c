@@ -64,6 +64,40 @@ TEST(rm_is_first, "RM is asked before Vulkan, and Vulkan is not called where RM'
 	opaque_rm_close();
 }
 
+/* The contexts that the self-tests of CUDA's and RM's memory make. */
+static unsigned long opaque_rm_count_contexts(void)
+{
+	unsigned long before;
+	long live;
+
+	fixture_open();
+	before = stub_calls("clCreateContext");
+	live = stub_live(STUB_CONTEXT);
+	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+	EXPECT_EQ(stub_live(STUB_CONTEXT), live);
+	return stub_calls("clCreateContext") - before;
+}
+
+TEST(rm_one_context, "The self-tests of all exporters share a context, which the last test ends.")
+{
+	opaque_rm_reset();
+	EXPECT_EQ(opaque_rm_count_contexts(), 1);
+	EXPECT(strstr(opaque_rm_why(), "CUDA's cuMemCreate: zero copy by self-test"));
+	opaque_rm_close();
+}
+
+TEST(rm_new_context,
+     "The self-test behind one that has failed has a context of its own: the failed test may have "
+     "ended the context.")
+{
+	opaque_rm_reset();
+	stub_fail("clFinish", 1, CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(opaque_rm_count_contexts(), 2);
+	EXPECT(strstr(opaque_rm_why(), "any pages by RM: zero copy by self-test"));
+	EXPECT(strstr(opaque_rm_why(), "CUDA's cuMemCreate: copied"));
+	opaque_rm_close();
+}
+
 TEST(rm_no_invalidation, "A kernel on RM's memory has no invalidation, no marker and no event, "
 			 "also behind user events.")
 {

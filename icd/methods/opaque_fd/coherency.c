@@ -11,6 +11,7 @@
 #include "icd/methods/opaque_fd/large.h"
 #include "icd/objects/device.h"
 #include "icd/selftest/result_cache.h"
+#include "icd/selftest/selftest.h"
 #include "icd/text.h"
 #include "util/lock.h"
 
@@ -53,19 +54,19 @@ static void coherency_keep(const char *key, enum coherency found)
 }
 
 /*
- * Kept, or tested now.  A negative result is not kept: with a new library, or less load, the
+ * Kept, or tested now, unless @kept is NULL.  A negative result is not kept: with a new library, or less load, the
  * self-test may pass tomorrow.
  */
 static bool coherency_find(cl_device_id device, const unsigned char *uuid, unsigned int exporter,
-			   bool may_compile, enum coherency *found)
+			   struct selftest_kept *kept, enum coherency *found)
 {
 	char *key = coherency_key(device, uuid, exporter), line[16];
 	bool is_known = key && result_cache_get(key, line, sizeof(line));
 
 	if (is_known) {
 		*found = (enum coherency)atoi(line);
-	} else if (may_compile) {
-		is_known = coherency_test(device, uuid, exporter, found);
+	} else if (kept) {
+		is_known = coherency_test(device, uuid, exporter, kept, found);
 		if (key && is_known && *found > COPIES)
 			coherency_keep(key, *found);
 	}
@@ -141,6 +142,7 @@ static bool coherency_is_needed(const struct opaque_coherency *c, unsigned int i
 
 static bool coherency_find_all(cl_device_id device, bool may_compile, struct opaque_coherency *c)
 {
+	struct selftest_kept kept = { NULL };
 	bool is_conclusive = true;
 
 	memset(c, 0, sizeof(*c));
@@ -155,11 +157,13 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 	}
 	for (int i = 0; i < IMPORT_EXPORTERS; i++) {
 		c->is_asked[i] = coherency_is_needed(c, i);
-		if (!c->is_asked[i] || coherency_find(device, c->uuid, i, may_compile, &c->of[i]))
+		if (!c->is_asked[i] ||
+		    coherency_find(device, c->uuid, i, may_compile ? &kept : NULL, &c->of[i]))
 			continue;
 		is_conclusive = false;
 		c->of[i] = EXPORTS_NOTHING;
 	}
+	coherency_drop(&kept);
 	coherency_explain(c);
 	return is_conclusive;
 }

@@ -91,7 +91,7 @@ TEST(rm_new_context,
      "ended the context.")
 {
 	opaque_rm_reset();
-	stub_fail("clFinish", 1, CL_INVALID_COMMAND_QUEUE);
+	stub_fail("clEnqueueNDRangeKernel", 1, CL_INVALID_COMMAND_QUEUE);
 	EXPECT_EQ(opaque_rm_count_contexts(), 2);
 	EXPECT(strstr(opaque_rm_why(), "any pages by RM: zero copy by self-test"));
 	EXPECT(strstr(opaque_rm_why(), "CUDA's cuMemCreate: copied"));

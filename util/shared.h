@@ -28,6 +28,7 @@
 #define restricted_is_entered climport_private_restricted_is_entered
 #define restricted_filters climport_private_restricted_filters
 #define shortage_add_giver climport_private_shortage_add_giver
+#define shortage_is climport_private_shortage_is
 #define shortage_retry climport_private_shortage_retry
 #define setting_get climport_private_setting_get
 #define setting_is climport_private_setting_is

@@ -51,18 +51,23 @@ static bool method_may_serve(const struct device *device, const struct method_op
 static void method_probe_type(struct device *device, const char *extensions, enum import_type type)
 {
 	struct method *method = &device->method[type], reason = { .is_reason = false };
+	bool is_untested = false;
 
 	for (size_t i = 0; i < ROWS && !method->ops && (device->may_compile || !method->untested);
 	     i++) {
+		method->untested = false;
 		if (method_may_serve(device, rows[i]) &&
 		    rows[i]->probe(device, extensions, type, method))
 			method->ops = rows[i];
 		else if (method->is_reason)
 			reason = *method;
+		is_untested |= method->untested;
 		method->is_reason = false;
 	}
 	if (!method->ops && reason.is_reason)
 		*method = reason;
+	if (!method->ops)
+		method->untested = is_untested;
 	if (!method->ops && !device->is_selected)
 		snprintf(method->why, sizeof(method->why), "%s", device->unselected);
 }

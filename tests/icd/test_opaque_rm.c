@@ -224,6 +224,51 @@ TEST_EACH(rm_alone, struct rm_reason, rm_reasons,
 	opaque_rm_close();
 }
 
+/* A shortage at the first call of a name, and whether Vulkan may stand in. */
+static const struct rm_shortage {
+	const char *name, *call;
+	int status, error;
+	const char *by;
+} rm_shortages[] = {
+	{ "pin_memory", "pin", 0x51, 0, NULL },
+	{ "pin_memory_rm", "pin", 0x51, 0, "rm" },
+	{ "export_errno", "export", 0, ENOMEM, NULL },
+	{ "export_errno_rm", "export", 0, ENOMEM, "rm" },
+	{ "open_descriptors", "open control", 0, EMFILE, NULL },
+	{ "open_descriptors_rm", "open control", 0, EMFILE, "rm" },
+};
+
+TEST_EACH(rm_shortage, struct rm_shortage, rm_shortages,
+	  "A shortage in the self-test says nothing of RM: a later import tests again, and kernels "
+	  "on "
+	  "RM's memory need no invalidation then.")
+{
+	unsigned char *p;
+	cl_mem mem;
+
+	opaque_rm_reset();
+	stub_set(STUB_COPYING, 1);
+	opaque_rm_close_nodes();
+	if (row->by)
+		setenv("CLIMPORT_NVIDIA_BY", row->by, 1);
+	fixture_open();
+	fake_rm.fail_name = row->call;
+	fake_rm.fail_call = fake_rm.fail_times = 1;
+	fake_rm.fail_status = row->status;
+	fake_rm.fail_errno = row->error;
+	p = pages_map(1);
+	mem = fix.import(fix.context, 0, NULL, p, PAGE, NULL);
+	if (mem) {
+		opaque_rm_expect_coherent(mem, p);
+		cl.clReleaseMemObject(mem);
+	}
+	mem = fixture_import_host(0, p, PAGE);
+	opaque_rm_expect_coherent(mem, p);
+	EXPECT(strstr(opaque_rm_why(), "any pages by RM: zero copy by self-test"));
+	cl.clReleaseMemObject(mem);
+	opaque_rm_close();
+}
+
 TEST(old_release, "If RM is of a release of the driver that does not pin pages, RM pins none, and "
 		  "no extension is "
 		  "reported.")
@@ -278,6 +323,22 @@ TEST(rm_kept_result,
 	opaque_rm_open();
 	EXPECT(vk->imports > 0);
 	EXPECT_EQ(fake_rm.pins_made, 0);
+	opaque_rm_close();
+}
+
+TEST(rm_failed_handle, "A handle that comes with an error of OpenCL's is left alone.")
+{
+	cl_int err = CL_SUCCESS;
+
+	opaque_rm_reset();
+	opaque_rm_open();
+	stub_set(STUB_FAILED_HANDLE, 1);
+	stub_trace_clear();
+	stub_fail("clCreateBufferWithProperties", 1, CL_INVALID_VALUE);
+	EXPECT(!fix.import(fix.context, 0, NULL, pages_map(1), PAGE, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	EXPECT_EQ(stub_trace_count("dead handle"), 0);
+	stub_set(STUB_FAILED_HANDLE, 0);
 	opaque_rm_close();
 }
 

@@ -31,7 +31,7 @@ static cl_mem buffer_of_descriptor(cl_context context, cl_mem_flags flags, int f
 	if (!*err)
 		return mem; /* the driver closes the descriptor with the buffer (NVIDIA 580) */
 	/* NVIDIA's driver may return an object and, with it, a positive error number of CUDA's. */
-	if (mem)
+	if (mem && *err > 0)
 		next.clReleaseMemObject(mem);
 	close(own);
 	log_error("the driver makes no buffer of %zu bytes from an opaque descriptor: error %d",

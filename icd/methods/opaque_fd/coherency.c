@@ -21,6 +21,7 @@ struct coherency_record {
 	struct coherency_record *next;
 	cl_device_id device;
 	struct opaque_coherency coherency;
+	bool is_conclusive;
 };
 
 LOCK_DEFINE(coherency_lock, LOCK_LAST); /* the list */
@@ -168,18 +169,51 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 	return is_conclusive;
 }
 
-static bool coherency_recall(cl_device_id device, struct opaque_coherency *coherency)
+static struct coherency_record *coherency_record_of(cl_device_id device) REQUIRES(coherency_lock)
+{
+	struct coherency_record *record = coherency_records;
+
+	while (record && record->device != device)
+		record = record->next;
+	return record;
+}
+
+/* False: the device was not tested yet.  @is_conclusive: whether no exporter's result is unknown. */
+static bool coherency_recall(cl_device_id device, struct opaque_coherency *coherency,
+			     bool *is_conclusive)
 {
 	const struct coherency_record *record;
 
 	lock_acquire(&coherency_lock);
-	record = coherency_records;
-	while (record && record->device != device)
-		record = record->next;
-	if (record)
+	record = coherency_record_of(device);
+	if (record) {
 		*coherency = record->coherency;
+		*is_conclusive = record->is_conclusive;
+	}
 	lock_release(&coherency_lock);
 	return record;
+}
+
+/* A record of another thread's test at the same time is as good, unless that was not conclusive. */
+static void coherency_record(cl_device_id device, const struct opaque_coherency *coherency,
+			     bool is_conclusive)
+{
+	struct coherency_record *mine = calloc(1, sizeof(*mine)), *record;
+
+	lock_acquire(&coherency_lock);
+	record = coherency_record_of(device);
+	if (!record && mine) {
+		mine->device = device;
+		mine->next = coherency_records;
+		record = coherency_records = mine;
+		mine = NULL;
+	}
+	if (record && !record->is_conclusive) {
+		record->coherency = *coherency;
+		record->is_conclusive = is_conclusive;
+	}
+	lock_release(&coherency_lock);
+	free(mine);
 }
 
 unsigned int coherency_exporters(const struct opaque_coherency *coherency)
@@ -192,23 +226,23 @@ unsigned int coherency_exporters(const struct opaque_coherency *coherency)
 	return exporters;
 }
 
-/* If two threads test a device at once, both records are equal. */
 bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency)
 {
-	struct coherency_record *record;
+	bool is_conclusive;
 
-	if (coherency_recall(device, coherency))
+	if (coherency_recall(device, coherency, &is_conclusive) && is_conclusive)
 		return true;
-	if (!coherency_find_all(device, may_compile, coherency))
-		return false;
-	record = malloc(sizeof(*record));
-	if (!record)
-		return true;
-	record->device = device;
-	record->coherency = *coherency;
-	lock_acquire(&coherency_lock);
-	record->next = coherency_records;
-	coherency_records = record;
-	lock_release(&coherency_lock);
-	return true;
+	is_conclusive = coherency_find_all(device, may_compile, coherency);
+	if (may_compile || is_conclusive)
+		coherency_record(device, coherency, is_conclusive);
+	return is_conclusive;
+}
+
+/* An import is no time for a test: objects/device.c says when a device is tested again. */
+void coherency_get_last(cl_device_id device, struct opaque_coherency *coherency)
+{
+	bool is_conclusive;
+
+	if (!coherency_recall(device, coherency, &is_conclusive))
+		coherency_get(device, true, coherency);
 }

@@ -35,10 +35,13 @@ struct opaque_coherency {
 };
 
 /*
- * False if the result is unknown: for want of memory perhaps, or because no result is
- * kept and @may_compile is false.  Any thread.
+ * False if the result of an exporter is unknown: for want of memory perhaps, or because no result is
+ * kept and @may_compile is false.  @coherency then has the other exporters' results.  Any thread.
  */
 bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency);
+
+/* What the last coherency_get() of the device has found; without an earlier one, what this one finds. */
+void coherency_get_last(cl_device_id device, struct opaque_coherency *coherency);
 
 /* The exporters whose memory the device takes without a copy: a bit for each. */
 unsigned int coherency_exporters(const struct opaque_coherency *coherency);

@@ -22,6 +22,7 @@
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 #define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
@@ -152,20 +153,32 @@ static void coherency_test_sample(struct coherency_job *j, struct coherency_samp
 		j->found = COHERENT;
 }
 
-static void coherency_run(struct job *job)
+/* 0, or why the exporter makes no descriptor of a page: a negative errno. */
+static int coherency_test_exporter(struct coherency_job *j)
 {
-	struct coherency_job *j = (struct coherency_job *)job;
 	struct coherency_sample s = { .uuid = j->uuid };
+	int ret = import_sample(j->exporter, s.uuid, &s.region);
 
-	j->is_conclusive = true;
-	j->found = EXPORTS_NOTHING;
-	if (import_sample(j->exporter, s.uuid, &s.region))
-		return;
-	if (!import_opaque(s.region, s.uuid, 1u << j->exporter, &s.opaque)) {
+	if (ret)
+		return ret;
+	ret = import_opaque(s.region, s.uuid, 1u << j->exporter, &s.opaque);
+	if (!ret) {
 		coherency_test_sample(j, &s);
 		close(s.opaque.fd);
 	}
 	import_put(s.region);
+	return ret;
+}
+
+/* A shortage says nothing about the exporter. */
+static void coherency_run(struct job *job)
+{
+	struct coherency_job *j = (struct coherency_job *)job;
+
+	j->is_conclusive = true;
+	j->found = EXPORTS_NOTHING;
+	if (shortage_is(coherency_test_exporter(j)))
+		j->is_conclusive = false;
 }
 
 static void coherency_test_keep(struct coherency_job *j, struct selftest_kept *kept)

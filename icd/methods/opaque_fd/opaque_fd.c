@@ -133,8 +133,11 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 	(void)align; /* in the descriptor: part_check_offset() */
 	if (!device)
 		return CL_INVALID_OPERATION;
-	if (!coherency_get(device->id, true, &coherency))
+	coherency_get_last(device->id, &coherency);
+	if (!coherency_exporters(&coherency)) {
+		log_error("the device could not be tested: %s", coherency.why[IMPORT_HOST]);
 		return CL_OUT_OF_RESOURCES;
+	}
 	err = error_to_cl(
 		import_opaque(region, coherency.uuid, coherency_exporters(&coherency), &opaque));
 	if (err)
@@ -161,8 +164,7 @@ static void opaque_fd_describe(const struct device *device, enum import_type typ
 	unsigned int exporters;
 
 	memory->by_uuid = true;
-	if (!coherency_get(device->id, true, &coherency))
-		return;
+	coherency_get_last(device->id, &coherency);
 	exporters = coherency_exporters(&coherency);
 	memory->address_align = coherency.align;
 	memory->by_uuid_alone = !opaque_fd_takes_pages(exporters);

@@ -63,7 +63,7 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
  * access_begin - prepare a command on imports
  * @a: filled by access_none(); changed if an object needs a bracket
  * @objs: @count records, borrowed; NULL entries are skipped
- * @edges: enum access_edges
+ * @edges: enum access_edges; ACCESS_BY_HOST: @objs are the object that is read and the object that is written
  *
  * Returns CL_SUCCESS or an error; then the command must not be enqueued.
  */

@@ -9,18 +9,14 @@
 #include "icd/objects/proxy_event.h"
 #include "util/log.h"
 
-struct acquired_stage {
-	struct memobj *source; /* held: the in-place buffer */
-	bool is_written;
-};
-
 struct acquired {
 	cl_command_queue queue;
 	struct memobj *import; /* held: the first of the imports */
 	cl_event event;	       /* of the acquire */
 	cl_event command;
-	struct acquired_stage *stages; /* of staged images, each once */
+	struct staged_use *stages; /* of staged images, each once */
 	cl_uint stage_count;
+	struct staged_turn turn;
 	bool has_turn; /* staged_take_turn() */
 	cl_uint count;
 	cl_mem imports[]; /* each once, and a reference of the driver's to each */
@@ -51,7 +47,7 @@ static void acquired_add(struct acquired *a, struct memobj *obj)
 }
 
 /* The stage of an image; each once. */
-static void acquired_add_stage(struct acquired *a, const struct memobj *image)
+static void acquired_add_stage(struct acquired *a, const struct memobj *image, bool is_written)
 {
 	struct memobj *source = memobj_stage_source(image);
 	cl_uint i = 0;
@@ -60,7 +56,7 @@ static void acquired_add_stage(struct acquired *a, const struct memobj *image)
 		i++;
 	if (i == a->stage_count)
 		a->stages[a->stage_count++].source = memobj_hold(source);
-	a->stages[i].is_written |= staged_is_written(image);
+	a->stages[i].is_written |= is_written;
 }
 
 static size_t acquired_count(struct memobj *const *objs, size_t count)
@@ -76,7 +72,7 @@ static size_t acquired_count(struct memobj *const *objs, size_t count)
 static void acquired_end_turn(struct acquired *a)
 {
 	if (a->has_turn)
-		staged_end_turn();
+		staged_end_turn(&a->turn);
 	a->has_turn = false;
 }
 
@@ -146,8 +142,29 @@ static struct acquired *acquired_create(cl_command_queue queue, size_t needed)
 	return NULL;
 }
 
+/* Of the objects of a command of the host, or of a copy, the second is the one that is written. */
+static void acquired_add_all(struct acquired *a, struct memobj *const *objs, size_t count,
+			     bool by_host)
+{
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->is_staged)
+			acquired_add_stage(a, objs[i],
+					   by_host ? i == 1 : staged_is_writable(objs[i]));
+		else if (objs[i] && memobj_needs_acquire(objs[i]))
+			acquired_add(a, objs[i]);
+}
+
+static bool acquired_take_turn(struct acquired *a)
+{
+	a->turn.queue = a->queue;
+	a->turn.uses = a->stages;
+	a->turn.count = a->stage_count;
+	return a->stage_count && staged_take_turn(&a->turn);
+}
+
 cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t count,
-		      cl_uint num_wait, const cl_event *wait, struct acquired **acquired)
+		      bool by_host, cl_uint num_wait, const cl_event *wait,
+		      struct acquired **acquired)
 {
 	const size_t needed = acquired_count(objs, count);
 	struct acquired *a;
@@ -159,12 +176,8 @@ cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t
 	a = acquired_create(queue, needed);
 	if (!a)
 		return CL_OUT_OF_HOST_MEMORY;
-	for (size_t i = 0; i < count; i++)
-		if (objs[i] && objs[i]->is_staged)
-			acquired_add_stage(a, objs[i]);
-		else if (objs[i] && memobj_needs_acquire(objs[i]))
-			acquired_add(a, objs[i]);
-	a->has_turn = a->stage_count && staged_take_turn();
+	acquired_add_all(a, objs, count, by_host);
+	a->has_turn = acquired_take_turn(a);
 	err = acquired_enqueue_all(a, num_wait, wait);
 	if (!err)
 		*acquired = a;
@@ -229,17 +242,35 @@ static cl_int acquired_wait(cl_event event)
 	return err || status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }
 
+/*
+ * The event of a bracketed command is a proxy: what is behind the command waits for the proxy, and the
+ * application's event answers for the command.  A reference to each.
+ */
+static cl_event acquired_unwrap(cl_event event)
+{
+	cl_event command = proxy_event_command(event);
+
+	next.clRetainEvent(command);
+	proxy_event_unwrap(event);
+	return command;
+}
+
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking)
 {
-	cl_event release = acquired_release(a, a->command);
-	cl_int err = acquired_copy_back(a, &release), failed = CL_SUCCESS;
+	cl_event last = acquired_release(a, a->command), command;
+	cl_int err = acquired_copy_back(a, &last), failed = CL_SUCCESS;
 
 	acquired_end_turn(a);
+	command = acquired_unwrap(a->command);
+	if (last)
+		next.clReleaseEvent(a->command);
+	else
+		last = a->command;
 	if (blocking) /* also if a copy is missing: the command runs, and uses the program's memory */
-		failed = acquired_wait(release ? release : a->command);
+		failed = acquired_wait(last);
 	if (!err)
 		err = failed;
-	proxy_event_give(release, a->command, err ? NULL : event);
+	proxy_event_give(last, command, err ? NULL : event);
 	acquired_free(a);
 	return err;
 }

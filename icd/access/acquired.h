@@ -25,12 +25,15 @@ struct acquired;
 /**
  * acquired_begin - acquire what a command is to use
  * @objs: @count records, borrowed; NULL, and objects without need, are skipped
+ * @by_host: a command of the host, or a copy: @objs are the object that is read and the object that is written.
+ *	Else a kernel, or recorded commands
  * @acquired: set to NULL if nothing has to be acquired
  *
  * Returns CL_SUCCESS; or the driver's error, or CL_OUT_OF_HOST_MEMORY: then nothing is acquired.
  */
 cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t count,
-		      cl_uint num_wait, const cl_event *wait, struct acquired **acquired);
+		      bool by_host, cl_uint num_wait, const cl_event *wait,
+		      struct acquired **acquired);
 
 /* The wait list of the command. */
 const cl_event *acquired_wait_list(const struct acquired *a);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/access/staged.h"
 
-#include <pthread.h>
-
 #include "icd/access/access.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/in_place.h"
 #include "icd/objects/proxy_event.h"
+#include "util/fork.h"
 #include "util/lock.h"
 #include "util/thread.h"
 
@@ -15,50 +14,73 @@ static void staged_in_child(struct lock *lock);
 
 LOCK_DEFINE_IN_CHILD(staged_lock, LOCK_LAST, staged_in_child);
 static pthread_cond_t staged_changed = PTHREAD_COND_INITIALIZER;
-static unsigned int staged_depth; /* turns of the owner, one within the other */
-static pthread_t staged_owner;
+static struct list staged_turns GUARDED_BY(staged_lock) = LIST_INIT(staged_turns);
 
-/* The owner is a thread of the parent's. */
+/* The turns are those of the parent's threads. */
 static void staged_in_child(struct lock *lock)
 {
 	(void)lock;
-	staged_depth = 0;
+	list_init(&staged_turns);
 }
 
-static bool staged_is_taken(void) REQUIRES(staged_lock)
+static bool staged_has(const struct staged_turn *turn, const struct memobj *source)
 {
-	return staged_depth && !pthread_equal(staged_owner, pthread_self());
+	for (cl_uint i = 0; i < turn->count; i++)
+		if (turn->uses[i].source == source)
+			return true;
+	return false;
 }
 
-bool staged_take_turn(void)
+static bool staged_collides(const struct staged_turn *turn, const struct staged_turn *other)
 {
+	if (turn->queue != other->queue || pthread_equal(turn->owner, other->owner))
+		return false;
+	for (cl_uint i = 0; i < turn->count; i++)
+		if (staged_has(other, turn->uses[i].source))
+			return true;
+	return false;
+}
+
+static bool staged_is_taken(const struct staged_turn *turn) REQUIRES(staged_lock)
+{
+	for (struct list *link = staged_turns.next; link != &staged_turns; link = link->next)
+		if (staged_collides(turn, container_of(link, struct staged_turn, link)))
+			return true;
+	return false;
+}
+
+/* A thread that is cancelled in the driver's enqueue would keep its turn. */
+bool staged_take_turn(struct staged_turn *turn)
+{
+	const int cancel_state = thread_cancel_disable();
 	bool is_mine;
 
-	THREAD_NO_CANCEL();
+	turn->owner = pthread_self();
+	turn->process = fork_generation();
+	turn->cancel_state = cancel_state;
 	lock_acquire(&staged_lock);
-	while (staged_is_taken() && !lock_wait(&staged_lock, &staged_changed, NULL))
+	while (staged_is_taken(turn) && !lock_wait(&staged_lock, &staged_changed, NULL))
 		;
-	is_mine = !staged_is_taken();
-	if (is_mine) {
-		staged_owner = pthread_self();
-		staged_depth++;
-	}
+	is_mine = !staged_is_taken(turn);
+	if (is_mine)
+		list_add(&staged_turns, &turn->link);
 	lock_release(&staged_lock);
+	if (!is_mine)
+		thread_cancel_restore(&cancel_state);
 	return is_mine;
 }
 
-void staged_end_turn(void)
+void staged_end_turn(struct staged_turn *turn)
 {
-	THREAD_NO_CANCEL();
 	lock_acquire(&staged_lock);
-	if (staged_depth) /* else a child's: the turn was the parent's */
-		staged_depth--;
-	if (!staged_depth)
-		pthread_cond_signal(&staged_changed);
+	if (turn->process == fork_generation())
+		list_remove(&turn->link);
+	pthread_cond_broadcast(&staged_changed);
 	lock_release(&staged_lock);
+	thread_cancel_restore(&turn->cancel_state);
 }
 
-bool staged_is_written(const struct memobj *image)
+bool staged_is_writable(const struct memobj *image)
 {
 	return !(in_place_flags(image->in_place) & CL_MEM_READ_ONLY);
 }

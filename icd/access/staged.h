@@ -15,22 +15,46 @@
 #ifndef ICD_ACCESS_STAGED_H
 #define ICD_ACCESS_STAGED_H
 
+#include <pthread.h>
+
 #include "icd/cl_compat.h"
 #include "icd/objects/memobj.h"
+#include "util/list.h"
 
-/* Whether commands can write to a staged image. */
-bool staged_is_written(const struct memobj *image);
+/* A command's use of the stage of an in-place buffer. */
+struct staged_use {
+	struct memobj *source; /* held: the in-place buffer */
+	bool is_written;       /* by the command */
+};
+
+/*
+ * A thread's turn on stages, for commands of one queue.  A turn begins before the first copy of a command and
+ * ends when the last copy is enqueued.  Commands of other queues, and on other stages, need no turn: a driver
+ * may block in an enqueue.
+ */
+struct staged_turn {
+	struct list link;
+	pthread_t owner;
+	uint32_t process; /* fork_generation() */
+	int cancel_state; /* of the thread before the turn, in which the thread is not cancelled */
+	cl_command_queue queue;
+	const struct staged_use *uses; /* borrowed */
+	cl_uint count;
+};
+
+/* Whether kernels can write to a staged image. */
+bool staged_is_writable(const struct memobj *image);
 
 /**
- * staged_take_turn - wait until no other thread enqueues a command on staged images
+ * staged_take_turn - wait until no other thread has a turn on one of the stages
+ * @turn: queue, uses and count are set
  *
- * A turn begins before the first copy of a command and ends when the last copy is enqueued.  No thread waits for
- * commands in its turn.  A driver may call the application from an enqueue: turns of a thread nest.
+ * A driver may call the application from an enqueue: turns of a thread nest.
  *
  * Returns whether the turn has begun; not for a thread that forks while another has its turn.
  */
-bool staged_take_turn(void);
-void staged_end_turn(void);
+bool staged_take_turn(struct staged_turn *turn);
+void staged_end_turn(struct staged_turn *turn);
 
 /**
  * staged_copy - enqueue the copy before, or behind, a command that uses a staged image

@@ -36,15 +36,22 @@ static cl_int event_get_status(cl_event event, cl_int *status)
 				   status, NULL);
 }
 
-/* Complete and failed are the event's own statuses; before, the command's status is the answer. */
+/*
+ * That the event is complete, or has failed, is the event's own status; before, the command's status is the answer.
+ * If the command has failed, what is behind the command failed for that reason.
+ */
 static cl_int event_answer_status(cl_event event, size_t size, void *value, size_t *size_ret)
 {
 	cl_int status, progress, err = event_get_status(event, &status);
 
 	if (err)
 		return err;
-	if (status > CL_COMPLETE && !event_get_status(proxy_event_command(event), &progress))
-		status = progress < CL_RUNNING ? CL_RUNNING : progress;
+	if (status != CL_COMPLETE && !event_get_status(proxy_event_command(event), &progress)) {
+		if (status > CL_COMPLETE)
+			status = progress < CL_RUNNING ? CL_RUNNING : progress;
+		else if (progress < 0)
+			status = progress;
+	}
 	return info_answer(&status, sizeof(status), size, value, size_ret);
 }
 

@@ -2,6 +2,7 @@
 /* Host access to images, and copies from and to images: host_access.h. */
 #include "icd/calls/host_access.h"
 #include "icd/calls/in_place.h"
+#include "icd/calls/in_place_image.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 
@@ -71,6 +72,8 @@ cl_int CL_API_CALL layer_clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_m
 	struct access a;
 	cl_int err;
 
+	if (in_place_image_is_of(src, dst))
+		return CL_INVALID_MEM_OBJECT;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueCopyImageToBuffer", queue, src, dst, ACCESS_BOTH,
 				CL_FALSE);
@@ -89,6 +92,8 @@ cl_int CL_API_CALL layer_clEnqueueCopyBufferToImage(cl_command_queue queue, cl_m
 	struct access a;
 	cl_int err;
 
+	if (in_place_image_is_of(dst, src))
+		return CL_INVALID_MEM_OBJECT;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueCopyBufferToImage", queue, src, dst, ACCESS_BOTH,
 				CL_FALSE);

@@ -72,18 +72,41 @@ cl_mem in_place_image_create(const struct image_request *r, struct memobj *paren
 		return NULL;
 	flags = mem_flags_inherit(r->flags, in_place_flags(parent->in_place));
 	stage = in_place_get_stage(source->in_place, source->context, source->handle, err);
-	image = stage ? in_place_image_by_driver(r, parent, stage, flags, err) : NULL;
-	if (!image)
+	if (!stage)
 		return NULL;
-	*err = in_place_image_record(image, parent, flags, r->properties);
+	image = in_place_image_by_driver(r, parent, stage, flags, err);
+	if (image)
+		*err = in_place_image_record(image, parent, flags, r->properties);
 	if (!*err) {
 		log_debug("%s: an image of memory in place: each command on the image copies the "
 			  "buffer",
 			  r->function);
 		return image;
 	}
-	next.clReleaseMemObject(image);
+	if (image)
+		next.clReleaseMemObject(image);
+	in_place_put_stage(source->in_place);
 	return NULL;
+}
+
+static bool in_place_image_is_1d(cl_mem image)
+{
+	cl_mem_object_type type = 0;
+
+	return !next.clGetMemObjectInfo(image, CL_MEM_TYPE, sizeof(type), &type, NULL) &&
+	       type == CL_MEM_OBJECT_IMAGE1D_BUFFER;
+}
+
+bool in_place_image_is_of(cl_mem image, cl_mem buffer)
+{
+	struct memobj *obj = memobj_live() ? memobj_get(image) : NULL;
+	const bool is_of = obj && obj->is_staged && obj->parent->handle == buffer &&
+			   in_place_image_is_1d(image);
+
+	memobj_put(obj);
+	if (is_of)
+		log_error("a copy between a 1D image and the buffer that the image is made of");
+	return is_of;
 }
 
 /* What a map of an image needs to know. */

@@ -12,6 +12,12 @@
 cl_mem in_place_image_create(const struct image_request *request, struct memobj *parent,
 			     cl_int *err);
 
+/*
+ * Whether @image is a 1D image made of the in-place buffer @buffer, logged.  OpenCL has no copy between the two,
+ * and the driver does not know that they are one memory.
+ */
+bool in_place_image_is_of(cl_mem image, cl_mem buffer);
+
 /* The arguments of clEnqueueMapImage. */
 struct in_place_image_call {
 	cl_command_queue queue;

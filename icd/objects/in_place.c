@@ -22,6 +22,7 @@ struct in_place {
 	struct list maps;     /* of struct in_place_map, the last at the end */
 	cl_mem stage, source; /* held; NULL: no stage yet */
 	size_t stage_size;
+	unsigned int stage_users; /* images, and images in the making */
 };
 
 struct in_place_map {
@@ -108,11 +109,23 @@ static cl_mem in_place_create_stage(cl_context context, cl_mem source, size_t *s
 	return NULL;
 }
 
+/* NULL: there is no stage yet. */
+static cl_mem in_place_use_stage(struct in_place *in_place)
+{
+	cl_mem stage;
+
+	lock_acquire(&in_place_lock);
+	stage = in_place->stage;
+	in_place->stage_users += stage != NULL;
+	lock_release(&in_place_lock);
+	return stage;
+}
+
 /* The first stage is for all. */
 cl_mem in_place_get_stage(struct in_place *in_place, cl_context context, cl_mem source, cl_int *err)
 {
+	cl_mem made, stage = in_place_use_stage(in_place);
 	size_t size = 0;
-	cl_mem made, stage = in_place_stage(in_place, &size);
 
 	*err = CL_SUCCESS;
 	if (stage)
@@ -127,12 +140,30 @@ cl_mem in_place_get_stage(struct in_place *in_place, cl_context context, cl_mem 
 		in_place->source = source;
 		in_place->stage_size = size;
 	}
+	in_place->stage_users++;
 	lock_release(&in_place_lock);
 	if (!stage)
 		return made;
 	next.clReleaseMemObject(made);
 	next.clReleaseMemObject(source);
 	return stage;
+}
+
+void in_place_put_stage(struct in_place *in_place)
+{
+	cl_mem stage = NULL, source;
+
+	lock_acquire(&in_place_lock);
+	source = in_place->source;
+	if (!--in_place->stage_users) {
+		stage = in_place->stage;
+		in_place->stage = in_place->source = NULL;
+	}
+	lock_release(&in_place_lock);
+	if (!stage)
+		return;
+	next.clReleaseMemObject(stage);
+	next.clReleaseMemObject(source);
 }
 
 cl_mem in_place_stage(const struct in_place *in_place, size_t *size)

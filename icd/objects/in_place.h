@@ -51,6 +51,9 @@ cl_mem_flags in_place_driver_flags(cl_mem_flags flags);
 cl_mem in_place_get_stage(struct in_place *in_place, cl_context context, cl_mem source,
 			  cl_int *err);
 
+/* No image was made.  The stage ends if no other image uses the stage. */
+void in_place_put_stage(struct in_place *in_place);
+
 /* The stage that there is, and its size. */
 cl_mem in_place_stage(const struct in_place *in_place, size_t *size);
 

@@ -3,6 +3,8 @@
 #include "in_place.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -137,15 +139,109 @@ TEST_EACH_PAIR(image_commands, struct image_kind, image_kinds, struct image_comm
 	in_place_image_close();
 }
 
+TEST_EACH(image_command_fails, struct image_command, image_commands,
+	  "If the driver refuses a command on an image, the memory is as before, and the next "
+	  "command "
+	  "works.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+
+	in_place_image_open(&image_kinds[0], 0);
+	stub_fail(row->function, 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(row->run(bytes, NULL), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], 5);
+	EXPECT_EQ(row->run(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], row->memory);
+	in_place_image_close();
+}
+
+static const struct image_flags {
+	const char *name;
+	cl_mem_flags flags;
+} image_flags[] = { { "read_only", CL_MEM_READ_ONLY }, { "read_write", 0 } };
+
+TEST_EACH(image_reads, struct image_flags, image_flags,
+	  "A read of an image copies nothing to the program's memory.")
+{
+	unsigned char bytes[4] = { 0 };
+	unsigned long before;
+
+	in_place_image_open(&image_kinds[0], row->flags);
+	before = stub_calls("clEnqueueCopyBuffer");
+	EXPECT_EQ(in_place_image_read(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(bytes[0], 5);
+	EXPECT_EQ(stub_calls("clEnqueueCopyBuffer"), before + 1);
+	in_place_image_close();
+}
+
+TEST(image_read_only, "A kernel on a read-only image copies nothing to the program's memory.")
+{
+	unsigned long before;
+
+	in_place_image_open(&image_kinds[0], CL_MEM_READ_ONLY);
+	before = stub_calls("clEnqueueCopyBuffer");
+	fixture_increment(set.image);
+	EXPECT_EQ(stub_calls("clEnqueueCopyBuffer"), before + 1);
+	EXPECT_EQ(set.p[0], 5);
+	in_place_image_close();
+}
+
+/* A buffer of the driver's with @value in each byte. */
+static cl_mem in_place_image_partner(unsigned char value)
+{
+	cl_int err = 1;
+	cl_mem mem = cl.clCreateBuffer(fix.context, 0, 64, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueFillBuffer(fix.queue, mem, &value, 1, 0, 64, 0, NULL, NULL),
+		  CL_SUCCESS);
+	return mem;
+}
+
+static cl_int in_place_image_copy_from_buffer(void *bytes, cl_event *event)
+{
+	cl_mem partner = in_place_image_partner(*(unsigned char *)bytes);
+	cl_int err = cl.clEnqueueCopyBufferToImage(fix.queue, partner, set.image, 0, image_origin,
+						   image_pixel, 0, NULL, event);
+
+	cl.clReleaseMemObject(partner);
+	return err;
+}
+
+/* "CL_MEM_READ_ONLY [...] a read-only memory object when used inside a kernel". */
+static const struct image_command image_writes[] = {
+	{ "write", "clEnqueueWriteImage", in_place_image_write, 9, 9 },
+	{ "fill", "clEnqueueFillImage", in_place_image_fill, 9, 9 },
+	{ "copy", "clEnqueueCopyBufferToImage", in_place_image_copy_from_buffer, 9, 9 },
+};
+
+TEST_EACH(image_read_only_written, struct image_command, image_writes,
+	  "What the host or a copy writes to a read-only image is in the program's memory, and in "
+	  "the "
+	  "image.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+
+	in_place_image_open(&image_kinds[0], CL_MEM_READ_ONLY);
+	EXPECT_EQ(row->run(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], row->memory);
+	memset(bytes, 0, sizeof(bytes));
+	EXPECT_EQ(in_place_image_read(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(bytes[0], row->bytes);
+	in_place_image_close();
+}
+
 /* The copy that the driver refuses. */
 static const struct image_fault {
 	const char *name;
 	unsigned long nth;
-	bool has_run;
-} image_faults[] = { { "before", 1, false }, { "behind", 2, true } };
+} image_faults[] = { { "before", 1 }, { "behind", 2 } };
 
 TEST_EACH_PAIR(
-	image_copy_fails, struct image_fault, image_faults, struct image_command, image_commands,
+	image_copy_fails, struct image_fault, image_faults, struct image_command, image_writes,
 	"If the driver refuses a copy before or behind a command, the command is an error, and "
 	"the next command works.")
 {
@@ -165,34 +261,150 @@ TEST_EACH_PAIR(
 	in_place_image_close();
 }
 
-TEST_EACH(image_command_fails, struct image_command, image_commands,
-	  "If the driver refuses a command on an image, the memory is as before, and the next "
-	  "command "
-	  "works.")
+TEST(image_read_copy_fails, "If the driver refuses the copy before a read, the read is an error.")
 {
 	unsigned char bytes[4] = { 9, 9, 9, 9 };
 
 	in_place_image_open(&image_kinds[0], 0);
-	stub_fail(row->function, 1, CL_OUT_OF_RESOURCES);
-	EXPECT_EQ(row->run(bytes, NULL), CL_OUT_OF_RESOURCES);
-	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	EXPECT_EQ(set.p[0], 5);
-	EXPECT_EQ(row->run(bytes, NULL), CL_SUCCESS);
-	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	EXPECT_EQ(set.p[0], row->memory);
+	stub_fail("clEnqueueCopyBuffer", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(in_place_image_read(bytes, NULL), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(bytes[0], 9);
+	EXPECT_EQ(in_place_image_read(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(bytes[0], 5);
 	in_place_image_close();
 }
 
-TEST(image_read_only, "A command on a read-only image copies nothing to the program's memory.")
+TEST_EACH(image_own_buffer, struct image_kind, image_kinds,
+	  "A copy between a 1D image and its own buffer is CL_INVALID_MEM_OBJECT, as in OpenCL.")
 {
-	unsigned char bytes[4] = { 0 };
-	unsigned long before;
+	const cl_int expected =
+		row->desc.image_type == CL_MEM_OBJECT_IMAGE2D ? CL_SUCCESS : CL_INVALID_MEM_OBJECT;
 
-	in_place_image_open(&image_kinds[0], CL_MEM_READ_ONLY);
-	before = stub_calls("clEnqueueCopyBuffer");
-	EXPECT_EQ(in_place_image_read(bytes, NULL), CL_SUCCESS);
-	EXPECT_EQ(bytes[0], 5);
-	EXPECT_EQ(stub_calls("clEnqueueCopyBuffer"), before + 1);
+	in_place_image_open(row, 0);
+	EXPECT_EQ(cl.clEnqueueCopyImageToBuffer(fix.queue, set.image, set.mem, image_origin,
+						image_pixel, 512, 0, NULL, NULL),
+		  expected);
+	EXPECT_EQ(cl.clEnqueueCopyBufferToImage(fix.queue, set.mem, set.image, 512, image_origin,
+						image_pixel, 0, NULL, NULL),
+		  expected);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], 5);
+	in_place_image_close();
+}
+
+TEST(image_kernel_fails, "The event of a kernel that fails on an image has the kernel's status.")
+{
+	cl_kernel kernel;
+	cl_event event = NULL;
+
+	in_place_image_open(&image_kinds[0], 0);
+	kernel = fixture_create_increment(set.image);
+	stub_set(STUB_KERNEL_FAIL, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, &event), CL_SUCCESS);
+	EXPECT(cl.clWaitForEvents(1, &event));
+	EXPECT_EQ(fixture_event_status(event), CL_OUT_OF_RESOURCES);
+	cl.clReleaseEvent(event);
+	cl.clReleaseKernel(kernel);
+	in_place_image_close();
+}
+
+TEST(image_events,
+     "Kernels on an image and a buffer in place leave no event, also where a GPU's cache is "
+     "invalidated before kernels.")
+{
+	const cl_uint width = 16;
+	cl_kernel kernel;
+	unsigned char *p;
+	cl_mem mem;
+
+	in_place_reset();
+	stub_set(STUB_OPAQUE_CACHED, 1);
+	fixture_open();
+	p = pages_map(2);
+	set.mem = test_in_place_create(CL_MEM_READ_WRITE, p, 1000);
+	mem = test_in_place_create(CL_MEM_READ_WRITE, p + PAGE, 1000);
+	set.image = in_place_image_try(&image_kinds[0], 0, set.mem, &(cl_int){ 0 });
+	kernel = fixture_create_kernel("image1d_to_buffer");
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 0, sizeof(set.image), &set.image), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 1, sizeof(mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 2, sizeof(width), &width), CL_SUCCESS);
+	for (int i = 0; i < 10; i++) {
+		cl_event event = NULL;
+
+		EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, i % 2 ? &event : NULL),
+			  CL_SUCCESS);
+		if (event)
+			EXPECT_EQ(in_place_image_event_type(event), CL_COMMAND_NDRANGE_KERNEL);
+		if (event)
+			cl.clReleaseEvent(event);
+	}
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	in_place_image_close(); /* no object is left */
+}
+
+static void *in_place_image_write_in_thread(void *bytes)
+{
+	in_place_image_write(bytes, NULL);
+	return NULL;
+}
+
+TEST(image_cancelled,
+     "A thread that is cancelled while the driver enqueues a command on an image holds up no other "
+     "thread.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 };
+	pthread_t thread;
+
+	in_place_image_open(&image_kinds[0], 0);
+	stub_set(STUB_HANG_WRITE_IMAGE, 1);
+	EXPECT_EQ(pthread_create(&thread, NULL, in_place_image_write_in_thread, bytes), 0);
+	while (!stub_calls("clEnqueueWriteImage"))
+		sched_yield();
+	EXPECT_EQ(pthread_cancel(thread), 0);
+	stub_set(STUB_HANG_WRITE_IMAGE, 0);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	EXPECT_EQ(in_place_image_fill(bytes, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(set.p[0], 9);
+	in_place_image_close();
+}
+
+TEST(image_blocked,
+     "A thread that the driver blocks in an enqueue on an image holds up no thread with another "
+     "image, or with another queue.")
+{
+	unsigned char bytes[4] = { 9, 9, 9, 9 }, *p;
+	cl_mem mem, image, first;
+	cl_command_queue queue;
+	pthread_t thread;
+	cl_int err = 1;
+
+	in_place_image_open(&image_kinds[0], 0);
+	p = pages_map(1);
+	mem = test_in_place_create(CL_MEM_READ_WRITE, p, 1000);
+	image = in_place_image_try(&image_kinds[0], 0, mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	queue = cl.clCreateCommandQueue(fix.context, fix.device[0], 0, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	stub_set(STUB_HANG_WRITE_IMAGE, 1);
+	EXPECT_EQ(pthread_create(&thread, NULL, in_place_image_write_in_thread, bytes), 0);
+	while (!stub_calls("clEnqueueWriteImage"))
+		sched_yield();
+	first = set.image;
+	EXPECT_EQ(cl.clEnqueueReadImage(queue, first, CL_TRUE, image_origin, image_pixel, 0, 0,
+					bytes, 0, NULL, NULL),
+		  CL_SUCCESS);
+	set.image = image;
+	EXPECT_EQ(in_place_image_fill(bytes, NULL), CL_SUCCESS);
+	set.image = first;
+	stub_set(STUB_HANG_WRITE_IMAGE, 0);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	cl.clReleaseCommandQueue(queue);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(mem);
 	in_place_image_close();
 }
 
@@ -245,32 +457,36 @@ TEST(image_threads, "Two threads write to an image on one queue, and no write is
 	in_place_image_close();
 }
 
+static atomic_bool image_goes;
+
 /* The user event that the blocked command waits for, set by another thread. */
 static void *in_place_image_go(void *go)
 {
 	const struct timespec soon = { .tv_nsec = 20000000 };
 
 	nanosleep(&soon, NULL);
+	atomic_store(&image_goes, true);
 	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
 	return NULL;
 }
 
-TEST(image_blocking_fails,
-     "A blocking read whose copy behind is refused returns when nothing writes to the program's "
-     "memory any more.")
+TEST(image_blocking_fails, "A blocking write whose copy behind is refused returns when nothing "
+			   "reads the program's memory "
+			   "any more.")
 {
 	unsigned char bytes[4] = { 9, 9, 9, 9 };
 	pthread_t thread;
 	cl_event go;
 
 	in_place_image_open(&image_kinds[0], 0);
+	atomic_store(&image_goes, false);
 	go = cl.clCreateUserEvent(fix.context, NULL);
 	EXPECT_EQ(pthread_create(&thread, NULL, in_place_image_go, go), 0);
 	stub_fail("clEnqueueCopyBuffer", 2, CL_OUT_OF_RESOURCES);
-	EXPECT_EQ(cl.clEnqueueReadImage(fix.queue, set.image, CL_TRUE, image_origin, image_pixel, 0,
-					0, bytes, 1, &go, NULL),
+	EXPECT_EQ(cl.clEnqueueWriteImage(fix.queue, set.image, CL_TRUE, image_origin, image_pixel,
+					 0, 0, bytes, 1, &go, NULL),
 		  CL_OUT_OF_RESOURCES);
-	EXPECT_EQ(bytes[0], 5);
+	EXPECT(atomic_load(&image_goes));
 	EXPECT_EQ(pthread_join(thread, NULL), 0);
 	cl.clReleaseEvent(go);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
@@ -417,20 +633,24 @@ static const struct image_refusal {
 		       { "clCreateImage" } };
 
 TEST_EACH(image_fails, struct image_refusal, image_refusals,
-	  "If the driver refuses the image, or its memory, the error is the driver's, and the next "
-	  "image works.")
+	  "If the driver refuses the image, or its memory, the error is the driver's, nothing is "
+	  "left, "
+	  "and the next image works.")
 {
 	cl_int err = 1;
 	cl_mem image;
+	long objects;
 
 	in_place_image_open(&image_kinds[0], 0);
 	cl.clReleaseMemObject(set.image);
 	cl.clReleaseMemObject(set.mem);
 	set.mem = test_in_place_create(CL_MEM_READ_WRITE, set.p, 1000);
+	objects = stub_live(STUB_MEM);
 	stub_fail(row->name, 1, CL_OUT_OF_RESOURCES);
 	image = in_place_image_try(&image_kinds[0], 0, set.mem, &err);
 	EXPECT(!image);
 	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(stub_live(STUB_MEM), objects);
 	set.image = in_place_image_try(&image_kinds[0], 0, set.mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	fixture_increment(set.image);

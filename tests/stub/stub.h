@@ -127,6 +127,7 @@ enum stub_option {
 	STUB_IMAGES_END,   /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
 	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
 	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
+	STUB_HANG_WRITE_IMAGE, /* while set, clEnqueueWriteImage does not return */
 	STUB_PRELOADED, /* clCreateContext calls stub_preloaded(), and aborts without the function */
 	STUB_NUM_OPTIONS
 };

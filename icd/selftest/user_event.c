@@ -51,6 +51,7 @@ struct event_test {
 	cl_int result;	 /* of clFinish */
 	pthread_t thread;
 	struct event_hook begin, end;
+	cl_event start; /* of the bracket: completed when the whole bracket is enqueued */
 	cl_event ready, command, last;
 };
 
@@ -100,8 +101,8 @@ static bool user_event_begin(struct event_test *t, cl_device_id device)
 
 static void user_event_end(struct event_test *t)
 {
-	const cl_event events[] = { t->marker, t->gate,	       t->ready,    t->command,
-				    t->last,   t->begin.event, t->end.event };
+	const cl_event events[] = { t->marker,	t->gate, t->start,	 t->ready,
+				    t->command, t->last, t->begin.event, t->end.event };
 
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		if (events[i])
@@ -219,11 +220,14 @@ static bool user_event_hook_is_over(const struct event_hook *hook)
 	return !hook->watched || atomic_load(&hook->called);
 }
 
-/* A bracket around a marker, and clFinish on a thread. */
-static bool user_event_bracket_begin(struct event_test *t)
+/* A bracket around a marker. */
+static cl_int user_event_bracket_enqueue(struct event_test *t)
 {
-	cl_int err = next.clEnqueueMarkerWithWaitList(t->queue, 0, NULL, &t->ready);
+	cl_int err;
 
+	t->start = created_or_null(next.clCreateUserEvent(t->context, &err), &err);
+	if (!err)
+		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->start, &t->ready);
 	if (!err)
 		err = user_event_hook_set(&t->begin, t->context, t->ready);
 	if (!err)
@@ -233,6 +237,19 @@ static bool user_event_bracket_begin(struct event_test *t)
 	if (!err)
 		err = next.clEnqueueMarkerWithWaitList(
 			t->queue, 2, (cl_event[]){ t->end.event, t->command }, &t->last);
+	return err;
+}
+
+/*
+ * A bracket, and clFinish on a thread.  No command runs before all are enqueued: else the queue of a
+ * fast driver is empty in between, and callbacks come that would never come in clFinish.
+ */
+static bool user_event_bracket_begin(struct event_test *t)
+{
+	cl_int err = user_event_bracket_enqueue(t);
+
+	if (t->start)
+		next.clSetUserEventStatus(t->start, CL_COMPLETE);
 	atomic_store(&t->finished, false);
 	atomic_store(&t->tid, 0);
 	return !err && !job_thread_create(&t->thread, user_event_finish, t);

@@ -318,15 +318,12 @@ TEST(no_proc, "Without /proc no extension is reported, and imports return an err
 	test_in_child(no_proc_body);
 }
 
-/* The device takes host memory, and refuses dma-bufs. */
-static void expect_no_dmabufs(enum stub_option option)
+/* With a bad habit, the device takes host memory, and refuses dma-bufs. */
+static void expect_no_dmabufs(enum stub_option habit)
 {
 	int fd;
 
-	fixture_reset();
-	stub_set(option, 1);
-	/* oclgrind runs commands in clFinish. */
-	stub_set(STUB_LAZY, option == STUB_CALLBACK_LATE);
+	stub_set(habit, 1);
 	fixture_open();
 	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	fd = fake_dmabuf_create("a", 4096);
@@ -340,16 +337,31 @@ static void expect_no_dmabufs(enum stub_option option)
 TEST(finish_returns_early,
      "A device whose clFinish does not wait for user events takes no dma-bufs.")
 {
+	fixture_reset();
 	expect_no_dmabufs(STUB_FINISH_EARLY);
 }
 
 TEST(no_callbacks, "A device whose events never call back takes no dma-bufs.")
 {
+	fixture_reset();
 	expect_no_dmabufs(STUB_NO_CALLBACK);
 }
 
-TEST(late_callbacks, "A device that calls back only when its queue is empty takes no dma-bufs.")
+/* When a driver runs the commands whose callbacks come late. */
+static const struct pace {
+	const char *name;
+	enum stub_option option;
+	long value;
+} paces[] = {
+	{ "in_finish", STUB_LAZY, 1 },	       /* oclgrind */
+	{ "at_once", STUB_ENQUEUE_DELAY, 20 }, /* the queue is empty before the next command */
+};
+
+TEST_EACH(late_callbacks, struct pace, paces,
+	  "A device that calls back only when its queue is empty takes no dma-bufs.")
 {
+	fixture_reset();
+	stub_set(row->option, row->value);
 	expect_no_dmabufs(STUB_CALLBACK_LATE);
 }
 

@@ -55,7 +55,7 @@ static void mapping_take(const struct import_region *region, struct list *taken)
 	}
 }
 
-struct mapping *mapping_record(struct bracket *map, const void *ptr)
+struct mapping *mapping_create(struct bracket *map)
 {
 	struct mapping *m = malloc(sizeof(*m));
 
@@ -63,12 +63,12 @@ struct mapping *mapping_record(struct bracket *map, const void *ptr)
 		log_error("no memory for the record of a map");
 		return NULL;
 	}
-	*m = (struct mapping){ .region = bracket_region(map), .ptr = ptr, .bracket = map };
+	*m = (struct mapping){ .region = bracket_region(map), .bracket = map };
 	bracket_hold(map);
 	return m;
 }
 
-void mapping_add(struct mapping *mapping)
+static void mapping_list(struct mapping *mapping)
 {
 	struct list over;
 
@@ -78,6 +78,12 @@ void mapping_add(struct mapping *mapping)
 	lock_release(&mapping_lock);
 	for (struct list *link; (link = list_take(&over));)
 		mapping_destroy(container_of(link, struct mapping, link));
+}
+
+void mapping_add(struct mapping *mapping, const void *ptr)
+{
+	mapping->ptr = ptr;
+	mapping_list(mapping);
 }
 
 void mapping_cancel(struct mapping *mapping)
@@ -139,7 +145,7 @@ static void mapping_end(const struct import_region *region, bool is_last)
 		else if (bracket_poll(m->bracket) || is_last)
 			mapping_destroy(m);
 		else
-			mapping_add(m);
+			mapping_list(m);
 	}
 }
 

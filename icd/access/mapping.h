@@ -15,15 +15,15 @@
 struct mapping;
 
 /*
- * A mapping of @ptr, not yet known to mapping_unmap().  @map: a bracket that begins access.
- * NULL: no memory.
+ * A mapping whose pointer is not known yet, before the driver maps: a map that the driver has
+ * enqueued needs a record.  @map: a bracket that begins access.  NULL: no memory.
  */
-struct mapping *mapping_record(struct bracket *map, const void *ptr);
+struct mapping *mapping_create(struct bracket *map);
 
-/* The application is about to get the pointer.  Gives @mapping up. */
-void mapping_add(struct mapping *mapping);
+/* The application is about to get @ptr.  Gives @mapping up. */
+void mapping_add(struct mapping *mapping, const void *ptr);
 
-/* The application does not get the pointer: access ends at once.  Gives @mapping up. */
+/* The application gets no pointer: access ends at once.  Gives @mapping up. */
 void mapping_cancel(struct mapping *mapping);
 
 /*

@@ -11,13 +11,34 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 
-static cl_int host_map_begin(struct access *a, const char *function, cl_command_queue queue,
+/* A map that the driver is to enqueue. */
+struct host_map {
+	struct access access;
+	struct mapping *mapping; /* NULL: no unmap has to end access */
+};
+
+static cl_int host_map_record(struct host_map *m)
+{
+	struct bracket *bracket = m->access.bracket;
+
+	if (!bracket || !import_needs_end(bracket_region(bracket)))
+		return CL_SUCCESS;
+	m->mapping = mapping_create(bracket);
+	return m->mapping ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+}
+
+static cl_int host_map_begin(struct host_map *m, const char *function, cl_command_queue queue,
 			     cl_mem mem, cl_map_flags flags, cl_bool blocking)
 {
 	bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+	cl_int err = host_access_begin(&m->access, function, queue, mem, writes ? mem : NULL,
+				       ACCESS_BEGIN, blocking);
 
-	return host_access_begin(a, function, queue, mem, writes ? mem : NULL, ACCESS_BEGIN,
-				 blocking);
+	m->mapping = NULL;
+	if (err)
+		return err;
+	err = host_map_record(m);
+	return err ? access_end(&m->access, err, CL_FALSE) : CL_SUCCESS;
 }
 
 static void *host_map_refuse(cl_int err, cl_int *errcode_ret)
@@ -27,33 +48,19 @@ static void *host_map_refuse(cl_int err, cl_int *errcode_ret)
 	return NULL;
 }
 
-/* The record of a map whose access an unmap has to end. */
-static cl_int host_map_record(const struct access *a, const void *ptr, struct mapping **mapping)
-{
-	*mapping = NULL;
-	if (!a->bracket || !import_needs_end(bracket_region(a->bracket)))
-		return CL_SUCCESS;
-	*mapping = mapping_record(a->bracket, ptr);
-	return *mapping ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
-}
-
 /* If the map has failed, the application gets no pointer: the driver takes the pointer back. */
-static void *host_map_end(struct access *a, cl_command_queue queue, cl_mem mem, void *ptr,
+static void *host_map_end(struct host_map *m, cl_command_queue queue, cl_mem mem, void *ptr,
 			  cl_int err, cl_bool blocking, cl_int *errcode_ret)
 {
-	struct mapping *mapping = NULL;
-
-	if (!err)
-		err = host_map_record(a, ptr, &mapping);
-	err = access_end(a, err, blocking);
+	err = access_end(&m->access, err, blocking);
 	if (err && ptr) {
 		next.clEnqueueUnmapMemObject(queue, mem, ptr, 0, NULL, NULL);
 		ptr = NULL;
 	}
-	if (mapping && err)
-		mapping_cancel(mapping);
-	else if (mapping)
-		mapping_add(mapping);
+	if (m->mapping && err)
+		mapping_cancel(m->mapping);
+	else if (m->mapping)
+		mapping_add(m->mapping, ptr);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return ptr;
@@ -83,17 +90,18 @@ static void *host_map_image_in_place(const struct memobj *image,
 
 static void *host_map_import(cl_mem buffer, const struct in_place_call *c, cl_int *errcode_ret)
 {
-	struct access a;
+	struct host_map m;
+	struct access *a = &m.access;
 	cl_int err;
 	void *ptr;
 
-	access_none(&a, c->num_wait, c->wait, c->event);
-	err = host_map_begin(&a, "clEnqueueMapBuffer", c->queue, buffer, c->flags, c->blocking);
+	access_none(a, c->num_wait, c->wait, c->event);
+	err = host_map_begin(&m, "clEnqueueMapBuffer", c->queue, buffer, c->flags, c->blocking);
 	if (err)
 		return host_map_refuse(err, errcode_ret);
-	ptr = next.clEnqueueMapBuffer(c->queue, buffer, access_blocking(&a, c->blocking), c->flags,
-				      c->offset, c->size, a.num_wait, a.wait, a.event, &err);
-	return host_map_end(&a, c->queue, buffer, ptr, err, c->blocking, errcode_ret);
+	ptr = next.clEnqueueMapBuffer(c->queue, buffer, access_blocking(a, c->blocking), c->flags,
+				      c->offset, c->size, a->num_wait, a->wait, a->event, &err);
+	return host_map_end(&m, c->queue, buffer, ptr, err, c->blocking, errcode_ret);
 }
 
 void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
@@ -114,18 +122,19 @@ void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer
 static void *host_map_image_import(cl_mem image, const struct in_place_image_call *c,
 				   cl_int *errcode_ret)
 {
-	struct access a;
+	struct host_map m;
+	struct access *a = &m.access;
 	cl_int err;
 	void *ptr;
 
-	access_none(&a, c->num_wait, c->wait, c->event);
-	err = host_map_begin(&a, "clEnqueueMapImage", c->queue, image, c->flags, c->blocking);
+	access_none(a, c->num_wait, c->wait, c->event);
+	err = host_map_begin(&m, "clEnqueueMapImage", c->queue, image, c->flags, c->blocking);
 	if (err)
 		return host_map_refuse(err, errcode_ret);
-	ptr = next.clEnqueueMapImage(c->queue, image, access_blocking(&a, c->blocking), c->flags,
-				     c->origin, c->region, c->row_pitch, c->slice_pitch, a.num_wait,
-				     a.wait, a.event, &err);
-	return host_map_end(&a, c->queue, image, ptr, err, c->blocking, errcode_ret);
+	ptr = next.clEnqueueMapImage(c->queue, image, access_blocking(a, c->blocking), c->flags,
+				     c->origin, c->region, c->row_pitch, c->slice_pitch,
+				     a->num_wait, a->wait, a->event, &err);
+	return host_map_end(&m, c->queue, image, ptr, err, c->blocking, errcode_ret);
 }
 
 void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,

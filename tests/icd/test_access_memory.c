@@ -89,6 +89,51 @@ TEST_EACH(kernel, struct event_kind, event_kinds,
 	}
 }
 
+/* For TEST_EACH(): whether a map blocks, and whether the application asks for an event. */
+static const struct map_kind {
+	const char *name;
+	cl_bool blocking;
+	bool wants_event;
+} map_kinds[] = {
+	{ "without_event", CL_FALSE, false },
+	{ "with_event", CL_FALSE, true },
+	{ "blocking", CL_TRUE, false },
+};
+
+TEST_EACH(map, struct map_kind, map_kinds,
+	  "If an allocation fails, a buffer is not mapped, or the map is bracketed.")
+{
+	bool failed = true;
+
+#ifdef HAS_OWN_MALLOC
+	test_skip("the sanitizer's malloc cannot be made to fail");
+#endif
+	for (int nth = 1; failed; nth++) {
+		struct run r = run_open_for_host(nth & 1 ? OUT_OF_ORDER : 0);
+		cl_event done = NULL;
+		cl_int err = 1;
+		void *mapped;
+
+		atomic_store(&until_failure, nth);
+		mapped = cl.clEnqueueMapBuffer(r.queue, r.a.mem, row->blocking, CL_MAP_READ, 0, 64,
+					       0, NULL, row->wants_event ? &done : NULL, &err);
+		failed = atomic_exchange(&until_failure, 0) <= 0;
+		EXPECT_EQ(err, mapped ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY);
+		EXPECT_EQ(done != NULL, mapped && row->wants_event);
+		if (mapped)
+			cl.clEnqueueUnmapMemObject(r.queue, r.a.mem, mapped, 0, NULL, NULL);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		if (mapped) {
+			expect_count("sync START a", 1);
+			expect_count("sync END a", 1);
+		}
+		if (done)
+			cl.clReleaseEvent(done);
+		run_close(&r); /* fails if a START has no END */
+		EXPECT(nth < 20);
+	}
+}
+
 TEST(clone, "If an allocation fails, a kernel is not cloned, or the clone is bracketed.")
 {
 	bool failed = true;

@@ -269,18 +269,25 @@ static const struct device *context_device(const struct context *context, size_t
 	return device_get(context->devices[i]);
 }
 
+/* The method by which the driver itself takes @type on a device, or NULL. */
+static const struct method_ops *context_native_on(const struct device *device,
+						  enum import_type type)
+{
+	const struct method_ops *ops = type < IMPORT_TYPES ? device->method[type].ops
+							   : device->others;
+
+	return ops && !ops->create ? ops : NULL;
+}
+
+/* No method of the layer serves all devices if the driver serves one. */
 const struct method_ops *context_native(const struct context *context, enum import_type type)
 {
 	const struct method_ops *ops = NULL;
 
-	for (size_t i = 0; i < context->num_devices; i++) {
+	for (size_t i = 0; i < context->num_devices && !ops; i++) {
 		const struct device *device = context_device(context, i);
 
-		if (!device)
-			return NULL;
-		ops = type < IMPORT_TYPES ? device->method[type].ops : device->others;
-		if (!ops || ops->create)
-			return NULL;
+		ops = device ? context_native_on(device, type) : NULL;
 	}
 	return ops;
 }
@@ -361,8 +368,10 @@ bool context_is_first_import(struct context *context)
 
 cl_platform_id context_platform(const struct context *context)
 {
-	const struct device *device = context->num_devices ? context_device(context, 0) : NULL;
+	const struct device *device = NULL;
 
+	for (size_t i = 0; i < context->num_devices && !device; i++)
+		device = context_device(context, i);
 	return device ? device->platform : NULL;
 }
 

@@ -46,8 +46,8 @@ void context_released(cl_context handle, struct context *released, cl_int err);
 bool context_is_owned(cl_context handle);
 
 /*
- * The method, if the driver's own function serves @type on every device; else NULL.  IMPORT_TYPES: a
- * type that only a driver can know.
+ * The method, if the driver's own function serves @type on one of the devices or more; else NULL.  The
+ * driver knows what it does for the others.  IMPORT_TYPES: a type that only a driver can know.
  */
 const struct method_ops *context_native(const struct context *context, enum import_type type);
 
@@ -104,7 +104,7 @@ cl_int context_tests_end(const struct context *context, cl_int err);
 /* True once for each context. */
 bool context_is_first_import(struct context *context);
 
-/* The platform of a context. */
+/* The platform of a context; NULL if the properties of no device can be read. */
 cl_platform_id context_platform(const struct context *context);
 
 /* Whether the driver creates 2D images from buffers on every device. */

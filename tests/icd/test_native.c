@@ -114,6 +114,46 @@ TEST(rules_of_driver, "The sixteen commands on an import of the driver's are the
 	fixture_close();
 }
 
+/* Devices of a context that lack the extension, next to a device that has the extension. */
+static const struct lacking {
+	const char *name;
+	long devices; /* bits */
+	const cl_import_properties_arm *properties;
+	bool is_copying; /* and the layer has no method for them */
+} lackings[] = {
+	{ "second", 1 << 1, NULL, false },
+	{ "first", 1 << 0, NULL, false },
+	{ "first_refused", 1 << 0, NULL, true },
+	{ "of_unknown_type", 1 << 0, android, false },
+};
+
+TEST_EACH(one_device, struct lacking, lackings,
+	  "If a driver has the extension for one of a context's devices, imports go to the driver.")
+{
+	fixture_reset();
+	stub_set(STUB_DEVICES, 2);
+	stub_set(STUB_NATIVE, 1);
+	stub_set(STUB_NATIVE_TYPES, STUB_NATIVE_HOST | STUB_NATIVE_ANDROID);
+	stub_set(STUB_NATIVE_LACKING, row->devices);
+	stub_set(STUB_COPYING, row->is_copying ? row->devices : 0);
+	fixture_open();
+	cl.clReleaseMemObject(test_native_import(row->properties, pages_map(1)));
+	fixture_close();
+}
+
+TEST(one_device_readable, "If the properties of one of the devices cannot be read, imports go to "
+			  "the driver for another.")
+{
+	fixture_reset();
+	stub_set(STUB_DEVICES, 2);
+	stub_set(STUB_NATIVE, 1);
+	fixture_open();
+	stub_fail("clGetDeviceInfo", 2, CL_OUT_OF_HOST_MEMORY);
+	cl.clReleaseMemObject(test_native_import(NULL, pages_map(1)));
+	EXPECT(stub_failed());
+	fixture_close();
+}
+
 static const struct version {
 	const char *name;
 	bool is_refused;

@@ -16,11 +16,9 @@ static const char *const arm_extensions[] = {
 	" cl_arm_import_memory_protected",
 };
 
-static const char *arm_extension(unsigned platform, unsigned bit)
+static const char *arm_extension(bool is_native, unsigned bit)
 {
-	const long types = stub_get(STUB_NATIVE) >> platform & 1 ? stub_get(STUB_NATIVE_TYPES) : 0;
-
-	return types >> bit & 1 ? arm_extensions[bit] : "";
+	return is_native && stub_get(STUB_NATIVE_TYPES) >> bit & 1 ? arm_extensions[bit] : "";
 }
 
 static struct device *stub_device_create(struct platform *platform, struct device *parent,
@@ -56,6 +54,16 @@ bool device_option(const struct device *device, enum stub_option option)
 	while (device->parent)
 		device = device->parent;
 	return stub_get(option) >> device->index & 1;
+}
+
+static bool platform_is_native(const struct platform *platform)
+{
+	return stub_get(STUB_NATIVE) >> platform->index & 1;
+}
+
+static bool device_is_native(const struct device *device)
+{
+	return platform_is_native(device->platform) && !device_option(device, STUB_NATIVE_LACKING);
 }
 
 cl_int CL_API_CALL stub_clGetPlatformIDs(cl_uint num, cl_platform_id *out, cl_uint *num_ret)
@@ -111,28 +119,26 @@ static const char *khr_extensions(void)
 /* The reporters of extensions: bits of STUB_COMMAND_NAMED. */
 enum reporter { BY_DEVICE = 1, BY_PLATFORM = 2 };
 
-static size_t extensions_of(enum reporter by, unsigned platform, char *text, size_t room)
+static size_t extensions_of(enum reporter by, bool is_native, char *text, size_t room)
 {
-	const bool is_native = stub_get(STUB_NATIVE) >> platform & 1;
-
 	return (size_t)snprintf(
 		text, room, "cl_khr_icd%s%s%s%s%s%s%s%s%s%s",
 		stub_get(STUB_COMMAND_NAMED) & by ? command_extensions : "",
 		stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer" : "",
-		is_native ? " cl_arm_import_memory" : "", arm_extension(platform, 0),
-		arm_extension(platform, 1), arm_extension(platform, 2), arm_extension(platform, 3),
-		stub_get(STUB_OPAQUE) ? opaque_extensions : "", khr_extensions(),
-		stub_get(STUB_TRAILING_SPACE) ? " " : "");
+		is_native ? " cl_arm_import_memory" : "", arm_extension(is_native, 0),
+		arm_extension(is_native, 1), arm_extension(is_native, 2),
+		arm_extension(is_native, 3), stub_get(STUB_OPAQUE) ? opaque_extensions : "",
+		khr_extensions(), stub_get(STUB_TRAILING_SPACE) ? " " : "");
 }
 
-static cl_int extensions_info(enum reporter by, unsigned platform, size_t room, void *out,
+static cl_int extensions_info(enum reporter by, bool is_native, size_t room, void *out,
 			      size_t *size_ret)
 {
 	char text[512];
 
 	if (by == BY_DEVICE && stub_get(STUB_NATIVE_NAMED))
 		return info_put("\x7f\x03\x15", 4, room, out, size_ret);
-	return info_put(text, extensions_of(by, platform, text, sizeof(text)) + 1, room, out,
+	return info_put(text, extensions_of(by, is_native, text, sizeof(text)) + 1, room, out,
 			size_ret);
 }
 
@@ -146,7 +152,7 @@ static cl_version extension_version_of(const char *name)
 }
 
 /* The list of extensions with a version for each name. */
-static cl_int versions_info(enum reporter by, unsigned platform, size_t room, void *out,
+static cl_int versions_info(enum reporter by, bool is_native, size_t room, void *out,
 			    size_t *size_ret)
 {
 	cl_name_version list[16];
@@ -154,7 +160,7 @@ static cl_int versions_info(enum reporter by, unsigned platform, size_t room, vo
 	size_t n = 0;
 
 	memset(list, 0, sizeof(list));
-	extensions_of(by, platform, text, sizeof(text));
+	extensions_of(by, is_native, text, sizeof(text));
 	for (name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save), n++) {
 		list[n].version = extension_version_of(name);
 		strncpy(list[n].name, name, sizeof(list[n].name) - 1);
@@ -207,14 +213,16 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 	case CL_PLATFORM_VENDOR:
 		return vendor_info(room, out, size_ret);
 	case CL_PLATFORM_EXTENSIONS:
-		return extensions_info(BY_PLATFORM, platform->index, room, out, size_ret);
+		return extensions_info(BY_PLATFORM, platform_is_native(platform), room, out,
+				       size_ret);
 	case CL_PLATFORM_ICD_SUFFIX_KHR:
 		return text_info("STUB", room, out, size_ret);
 	}
 	if (stub_get(STUB_CL12))
 		return CL_INVALID_VALUE;
 	if (name == CL_PLATFORM_EXTENSIONS_WITH_VERSION)
-		return versions_info(BY_PLATFORM, platform->index, room, out, size_ret);
+		return versions_info(BY_PLATFORM, platform_is_native(platform), room, out,
+				     size_ret);
 	if (name == CL_PLATFORM_NUMERIC_VERSION)
 		return info_put(&version, sizeof(version), room, out, size_ret);
 	return CL_INVALID_VALUE;
@@ -253,9 +261,9 @@ cl_int CL_API_CALL stub_clGetDeviceInfo(cl_device_id handle, cl_device_info name
 	if (!device)
 		return CL_INVALID_DEVICE;
 	if (name == CL_DEVICE_EXTENSIONS)
-		return extensions_info(BY_DEVICE, device->platform->index, room, out, size_ret);
+		return extensions_info(BY_DEVICE, device_is_native(device), room, out, size_ret);
 	if (name == CL_DEVICE_EXTENSIONS_WITH_VERSION && !stub_get(STUB_CL12))
-		return versions_info(BY_DEVICE, device->platform->index, room, out, size_ret);
+		return versions_info(BY_DEVICE, device_is_native(device), room, out, size_ret);
 	return device_info(device, name, room, out, size_ret);
 }
 

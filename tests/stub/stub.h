@@ -120,11 +120,12 @@ enum stub_option {
 	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
 	STUB_NATIVE_TYPES, /* of STUB_NATIVE: enum stub_native; default host memory and dma-bufs */
 	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
-	STUB_PARENTS,	   /* of devices: enum stub_parents */
-	STUB_LAST_FIRST,   /* out-of-order queues run the last command that may run */
-	STUB_PAGES_ALONE,  /* bits of devices: host pointers and sizes within a page are copied */
-	STUB_PART_AT_PAGE, /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
-	STUB_IMAGES_END,   /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
+	STUB_NATIVE_LACKING, /* bits of devices: none of the names of STUB_NATIVE */
+	STUB_PARENTS,	     /* of devices: enum stub_parents */
+	STUB_LAST_FIRST,     /* out-of-order queues run the last command that may run */
+	STUB_PAGES_ALONE,    /* bits of devices: host pointers and sizes within a page are copied */
+	STUB_PART_AT_PAGE,   /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
+	STUB_IMAGES_END,    /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
 	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
 	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
 	STUB_HANG_WRITE_IMAGE, /* while set, clEnqueueWriteImage does not return */

@@ -10,7 +10,10 @@
 /* The version of cl_arm_import_memory: CLIMPORT_VERSION=1.0.0 (default) or 1.1.0. */
 cl_version config_version(void);
 
-/* Whether the environment asks for the version: its rules then hold for imports of drivers, too. */
+/*
+ * Whether the environment asks for the version: its rules then hold for imports of drivers, too, on
+ * selected devices.
+ */
 bool config_version_is_set(void);
 
 /* From 1.1.0 on the host may access imported memory. */

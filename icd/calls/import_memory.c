@@ -204,6 +204,7 @@ typedef __typeof__(&clImportMemoryARM) import_memory_fn;
 struct native_import {
 	import_memory_fn call;	      /* NULL: the layer imports */
 	const struct method_ops *ops; /* the method */
+	bool has_version; /* the rules of the version that the environment asks for hold */
 };
 
 static void import_memory_find_native(const struct context *context,
@@ -214,6 +215,8 @@ static void import_memory_find_native(const struct context *context,
 	if (native->ops && next.clGetExtensionFunctionAddressForPlatform)
 		native->call = (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(
 			context_platform(context), "clImportMemoryARM");
+	native->has_version = native->call && config_version_is_set() &&
+			      context_is_selected(context);
 }
 
 /* The record of an import of the driver's, for the rules of the version that was asked for. */
@@ -231,14 +234,14 @@ static cl_int import_memory_record_native(const struct import_call *call,
 	return err;
 }
 
-/* The driver's import, with the driver's rules, unless the environment asks for a version. */
+/* The driver's import, with the driver's rules, or with those of a version as well. */
 static cl_mem import_memory_by_driver(const struct import_call *call,
 				      const struct native_import *native, cl_int *errcode_ret)
 {
 	cl_int err = CL_SUCCESS;
 	cl_mem mem;
 
-	if (!config_version_is_set())
+	if (!native->has_version)
 		return native->call(call->context, call->flags, call->properties, call->memory,
 				    call->size, errcode_ret);
 	mem = native->call(call->context, call->flags, call->properties, call->memory, call->size,
@@ -323,7 +326,7 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 					   size_t size, cl_int *errcode_ret)
 {
 	const struct import_call call = { handle, flags, properties, memory, size };
-	struct native_import native = { NULL, NULL };
+	struct native_import native = { .call = NULL };
 	cl_int err;
 	cl_mem mem = import_unless_native(&call, &err, &native);
 

@@ -4,7 +4,7 @@
  * driver's function.  Types that the driver lacks are other methods' (ANGLE has dma-bufs alone).
  *
  * The rules are the driver's.  If the environment asks for a version of the extension, the layer
- * records the driver's imports, and the rules of the version hold as well.
+ * records the driver's imports on selected devices, and the rules of the version hold as well.
  */
 #include <stdio.h>
 #include <stdlib.h>

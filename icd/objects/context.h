@@ -107,6 +107,9 @@ bool context_is_first_import(struct context *context);
 /* The platform of a context; NULL if the properties of no device can be read. */
 cl_platform_id context_platform(const struct context *context);
 
+/* Whether the environment selects every device (objects/selection.h). */
+bool context_is_selected(const struct context *context);
+
 /* Whether the driver creates 2D images from buffers on every device. */
 bool context_image2d_from_buffer(const struct context *context);
 

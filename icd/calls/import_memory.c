@@ -14,6 +14,8 @@
 #include "util/log.h"
 #include "util/thread.h"
 
+#define MAX_PLATFORMS 64 /* that are asked for a function */
+
 /* The arguments of the application. */
 struct import_call {
 	cl_context context;
@@ -207,16 +209,53 @@ struct native_import {
 	bool has_version; /* the rules of the version that the environment asks for hold */
 };
 
+static import_memory_fn import_memory_of_platform(cl_platform_id platform)
+{
+	if (!next.clGetExtensionFunctionAddressForPlatform)
+		return NULL;
+	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(platform,
+									       "clImportMemoryARM");
+}
+
 static void import_memory_find_native(const struct context *context,
 				      const cl_import_properties_arm *properties,
 				      struct native_import *native)
 {
 	native->ops = context_native(context, peek_type(properties));
-	if (native->ops && next.clGetExtensionFunctionAddressForPlatform)
-		native->call = (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(
-			context_platform(context), "clImportMemoryARM");
+	if (native->ops)
+		native->call = import_memory_of_platform(context_platform(context));
 	native->has_version = native->call && config_version_is_set() &&
 			      context_is_selected(context);
+}
+
+static bool import_memory_has_native_driver(void)
+{
+	cl_platform_id platforms[MAX_PLATFORMS];
+	cl_uint count = 0;
+
+	if (next.clGetPlatformIDs(MAX_PLATFORMS, platforms, &count))
+		return false;
+	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++)
+		if (import_memory_of_platform(platforms[i]))
+			return true;
+	return false;
+}
+
+/*
+ * In a context without a record, for want of memory perhaps.  A handle that may be wrong goes to a
+ * driver only if a driver has the function: without the layer, the program would call that driver.
+ */
+static void import_memory_find_unrecorded(const struct import_call *call,
+					  struct native_import *native)
+{
+	struct context *context = import_memory_has_native_driver() ? context_ask(call->context)
+								    : NULL;
+
+	if (context)
+		import_memory_find_native(context, call->properties, native);
+	if (!native->call)
+		log_error("the context was not created through this layer, or is gone");
+	context_put(context);
 }
 
 /* The record of an import of the driver's, for the rules of the version that was asked for. */
@@ -310,7 +349,7 @@ static cl_mem import_unless_native(const struct import_call *call, cl_int *err,
 	log_clear();
 	*err = CL_INVALID_CONTEXT;
 	if (!context) {
-		log_error("the context was not created through this layer, or is gone");
+		import_memory_find_unrecorded(call, native);
 		return NULL;
 	}
 	context_tests_begin(context);

@@ -155,6 +155,15 @@ static struct context *context_create(cl_context handle, context_notify_fn notif
 	return context;
 }
 
+struct context *context_ask(cl_context handle)
+{
+	struct context *context = context_create(handle, NULL, NULL);
+
+	if (context)
+		handle_record_hold(&context->record);
+	return context;
+}
+
 void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 {
 	struct context *context = context_create(handle, notify, user_data);

@@ -22,8 +22,14 @@ struct context *context_get(cl_context handle);
 void context_put(struct context *context);
 
 /*
+ * What the driver says of a context without a record: a record of the caller's own, which
+ * context_get() does not find, or NULL.  The driver may dereference @handle.  Drop with context_put().
+ */
+struct context *context_ask(cl_context handle);
+
+/*
  * Records a context that the application is about to get.  Without memory for the record, the
- * context works and imports into the context are refused.
+ * context works, and the layer refuses imports into the context.
  */
 void context_add(cl_context handle, context_notify_fn notify, void *user_data);
 

@@ -32,10 +32,12 @@ static cl_context context_create_with_log(struct log *log)
 /* The layer itself refuses @context: a driver need not survive a wrong handle. */
 static void expect_unknown(cl_context context)
 {
-	unsigned long created = stub_calls("clCreateBuffer");
+	unsigned long created = stub_calls("clCreateBuffer"),
+		      asked = stub_calls("clGetContextInfo");
 
 	EXPECT_EQ(fixture_import_error(context, 0, NULL, pages_map(1), 4096), CL_INVALID_CONTEXT);
 	EXPECT_EQ(stub_calls("clCreateBuffer"), created);
+	EXPECT_EQ(stub_calls("clGetContextInfo"), asked);
 }
 
 static void expect_imports(cl_context context)

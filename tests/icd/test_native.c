@@ -381,6 +381,59 @@ TEST(android_of_platform, "Android's hardware buffers go to the driver of the co
 	fixture_close();
 }
 
+/* Drivers, for an import of host memory into a context of the first platform. */
+static const struct unrecorded {
+	const char *name;
+	long platforms, types; /* bits */
+	cl_int wanted;
+} unrecordeds[] = {
+	{ "native", 1 << 0, STUB_NATIVE_HOST, CL_SUCCESS },
+	{ "native_of_dma_bufs", 1 << 0, STUB_NATIVE_DMA_BUF, CL_INVALID_CONTEXT },
+	{ "another_native", 1 << 1, STUB_NATIVE_HOST, CL_INVALID_CONTEXT },
+	{ "none_native", 0, 0, CL_INVALID_CONTEXT },
+};
+
+TEST_EACH(no_record, struct unrecorded, unrecordeds,
+	  "In a context of which the layer could make no record, imports go to a driver that takes "
+	  "the type, and are CL_INVALID_CONTEXT without such a driver.")
+{
+	cl_context context;
+	cl_int err = 1;
+	cl_mem mem;
+
+	fixture_reset();
+	stub_set(STUB_PLATFORMS, 2);
+	stub_set(STUB_NATIVE, row->platforms);
+	stub_set(STUB_NATIVE_TYPES, row->types);
+	fixture_open();
+	stub_fail("clGetContextInfo", 1, CL_OUT_OF_RESOURCES);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	EXPECT(stub_failed());
+	mem = fix.import(context, CL_MEM_READ_WRITE, NULL, pages_map(1), PAGE, &err);
+	EXPECT_EQ(err, row->wanted);
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), row->wanted ? 0 : 1);
+	if (mem)
+		cl.clReleaseMemObject(mem);
+	cl.clReleaseContext(context);
+	fixture_close();
+}
+
+TEST(no_record_to_be_made, "If the layer can make no record of a context during an import either, "
+			   "the import is CL_INVALID_CONTEXT.")
+{
+	cl_context context;
+	cl_int err;
+
+	native_open(STUB_NATIVE_HOST);
+	stub_set(STUB_FAULT_STAYS, 1);
+	stub_fail("clGetContextInfo", 1, CL_OUT_OF_RESOURCES);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	EXPECT_EQ(fixture_import_error(context, 0, NULL, pages_map(1), PAGE), CL_INVALID_CONTEXT);
+	stub_fail(NULL, 0, CL_SUCCESS);
+	cl.clReleaseContext(context);
+	fixture_close();
+}
+
 static const struct guarded {
 	const char *name;
 	long types;

@@ -11,6 +11,7 @@
 #include "icd/config.h"
 #include "icd/info_answer.h"
 #include "icd/place.h"
+#include "icd/start.h"
 #include "util/setting.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -67,6 +68,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_
 	memcpy(&next, target, entries * sizeof(void *));
 	layer_offer(entries);
 	place_note_below();
+	start_note_environment();
 	setting_report();
 	*num_entries_ret = entries;
 	*dispatch_ret = &offered;

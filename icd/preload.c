@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "icd/start.h"
+
 #define PRELOAD_SEPARATORS " :" /* ld.so(8): "separated by spaces or colons" */
 
 /* The beginnings of file names. */
@@ -30,7 +32,7 @@ static bool preload_is_runtime(const char *path, size_t length)
 
 char *preload_for_probe(void)
 {
-	const char *at = secure_getenv("LD_PRELOAD");
+	const char *at = start_variable("LD_PRELOAD");
 	char *kept = calloc(1, at ? strlen(at) + 1 : 1), *end = kept;
 
 	while (kept && at && *(at += strspn(at, PRELOAD_SEPARATORS))) {

@@ -3,7 +3,7 @@
  * The program's preloaded libraries (LD_PRELOAD), as a probe process gets them.
  *
  * A preloaded library may be a part of the driver, or change what the driver does.  So a probe
- * process has the libraries that the program hands to its children.  The runtimes of sanitizers and
+ * process has the libraries that the program was started with (start.h).  The runtimes of sanitizers and
  * of valgrind's tools are left out: they watch a program, they may not start behind another program,
  * and they would end a probe process for faults of the driver that the program survives.
  */

@@ -17,6 +17,7 @@
 #include "icd/probe/between.h"
 #include "icd/probe/interface.h"
 #include "icd/selftest/job.h"
+#include "icd/start.h"
 #include "icd/text.h"
 #include "util/log.h"
 
@@ -83,15 +84,16 @@ static bool probe_create_preload(struct probe *p)
 }
 
 /*
- * The caller's environment, without the layers above and without libraries that watch the caller
- * (preload.h), and with the order to test in the process.
+ * The environment of the caller's drivers (start.h), without the layers above and without libraries
+ * that watch the caller (preload.h), and with the order to test in the process.
  */
 static bool probe_create_environment(struct probe *p)
 {
 	static char here[] = "CLIMPORT_PROBE=here";
+	char **given = start_environment();
 	size_t count = 0, used = 0;
 
-	while (environ && environ[count])
+	while (given[count])
 		count++;
 	if (!probe_create_preload(p))
 		return false;
@@ -99,8 +101,8 @@ static bool probe_create_environment(struct probe *p)
 	if (!p->between.env)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (!probe_drops_variable(environ[i]))
-			p->between.env[used++] = environ[i];
+		if (!probe_drops_variable(given[i]))
+			p->between.env[used++] = given[i];
 	snprintf(p->layers, sizeof(p->layers), "OPENCL_LAYERS=%s%s", place_layers_below(),
 		 place_of_layer());
 	p->between.env[used++] = p->layers;

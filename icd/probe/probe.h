@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROBE_KEY_SIZE 17
+#define PROBE_KEY_SIZE 34
 #define PROBE_REQUEST_SIZE 512
 #define PROBE_LINE_SIZE 384 /* a number for each of 64 devices, or a sentence */
 

@@ -15,16 +15,26 @@ bool proof_is_named(const struct proof *proof, const char *name, size_t length)
 	return strlen(proof->name) == length && !memcmp(proof->name, name, length);
 }
 
-bool proof_platform_key(cl_platform_id platform, char key[PROBE_KEY_SIZE])
+/* The environment's part of keys, and a hash.  False: the platform is unknown. */
+static bool proof_platform_key(cl_platform_id platform, char key[PROBE_KEY_SIZE])
 {
 	bool lasting;
 	char *identity = identity_platform(platform, &lasting);
 
 	if (!identity)
 		return false;
-	snprintf(key, PROBE_KEY_SIZE, "%016llx", identity_hash(identity));
+	snprintf(key, PROBE_KEY_SIZE, "%016llx.%016llx", identity_environment(),
+		 identity_hash(identity));
 	free(identity);
 	return true;
+}
+
+bool proof_is_platform(cl_platform_id platform, const char *key)
+{
+	char own[PROBE_KEY_SIZE];
+
+	identity_set_environment(strtoull(key, NULL, 16));
+	return proof_platform_key(platform, own) && !strcmp(own, key);
 }
 
 /* A filter of system calls may kill the program for a new process. */

@@ -46,8 +46,11 @@ enum probe_end proof_ask(cl_platform_id platform, const struct proof *proof, con
 /* Whether the name has @length characters, and is @name's beginning. */
 bool proof_is_named(const struct proof *proof, const char *name, size_t length);
 
-/* The name by which a probe process knows a platform.  False: the platform is unknown. */
-bool proof_platform_key(cl_platform_id platform, char key[PROBE_KEY_SIZE]);
+/*
+ * In the probe process: whether @key, of the process that asks, is the platform's.  The key also has the
+ * environment's part of the keys of results (identity.h), which the probe process takes over.
+ */
+bool proof_is_platform(cl_platform_id platform, const char *key);
 
 /* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
 cl_device_id *proof_devices(cl_platform_id platform, cl_uint *count);

@@ -17,20 +17,13 @@ static const struct proof *proofs_find(const char *request, const char **words)
 							     : method_proof(request, length);
 }
 
-static bool proofs_is_platform(cl_platform_id platform, const char *key)
-{
-	char own[PROBE_KEY_SIZE];
-
-	return proof_platform_key(platform, own) && !strcmp(own, key);
-}
-
 cl_uint CL_API_CALL proofs_count_parts(cl_platform_id platform, const char *key,
 				       const char *request)
 {
 	const char *words;
 	const struct proof *proof = proofs_find(request, &words);
 
-	if (!proofs_is_platform(platform, key))
+	if (!proof_is_platform(platform, key))
 		return 0;
 	return proof && proof->count_parts ? proof->count_parts(platform) : 1;
 }
@@ -41,7 +34,7 @@ cl_int CL_API_CALL proofs_run(cl_platform_id platform, const char *key, const ch
 	const char *words;
 	const struct proof *proof = proofs_find(request, &words);
 
-	if (!proofs_is_platform(platform, key))
+	if (!proof_is_platform(platform, key))
 		return CL_INVALID_PLATFORM;
 	if (!proof)
 		return CL_INVALID_VALUE;

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "icd/objects/device.h"
 #include "icd/place.h"
 #include "icd/preload.h"
+#include "icd/start.h"
 #include "icd/text.h"
 #include "util/restricted.h"
 
@@ -234,12 +236,30 @@ static unsigned long long preload_hash(void)
 static unsigned long long environment_hash(void)
 {
 	unsigned long long sum = identity_summand(place_layers_below()) + preload_hash();
-	bool all = secure_getenv(NEO_READS_ALL);
+	bool all = start_variable(NEO_READS_ALL);
 
-	for (char **variable = environ; variable && *variable; variable++)
+	for (char **variable = start_environment(); *variable; variable++)
 		if (!is_ignored(*variable) && (all || chooses_devices(*variable)))
 			sum += identity_summand(*variable);
 	return sum;
+}
+
+static _Atomic(unsigned long long) environment; /* 0: not known yet */
+
+unsigned long long identity_environment(void)
+{
+	unsigned long long known = atomic_load_explicit(&environment, memory_order_relaxed);
+
+	if (!known) {
+		known = environment_hash();
+		identity_set_environment(known);
+	}
+	return known;
+}
+
+void identity_set_environment(unsigned long long hash)
+{
+	atomic_store_explicit(&environment, hash, memory_order_relaxed);
 }
 
 /*
@@ -256,7 +276,7 @@ static char *identity_join(const char *library, char **parts, size_t count)
 
 	if (file && complete)
 		fprintf(file, "%s on %s, %s, %s, environment %016llx", library, machine.nodename,
-			machine.release, machine.version, environment_hash());
+			machine.release, machine.version, identity_environment());
 	for (size_t i = 0; i < count; i++) {
 		if (file && parts[i])
 			fprintf(file, ", %s", parts[i]);

@@ -15,6 +15,14 @@
 /* FNV-1a, of text. */
 unsigned long long identity_hash(const char *text);
 
+/*
+ * The environment's part of keys: a hash of the environment with which the drivers were started
+ * (start.h).  A probe process is told the part of the process that asks: a loader may run a driver, which
+ * changes the environment, before the loader starts the layer.
+ */
+unsigned long long identity_environment(void);
+void identity_set_environment(unsigned long long hash);
+
 /* Whether the process has more rights than the user: then the environment is not believed. */
 bool identity_is_privileged(void);
 

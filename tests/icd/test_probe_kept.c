@@ -394,6 +394,78 @@ TEST(another_key,
 	unsetenv("DisableZeroCopyForUseHostPtr");
 }
 
+static void list_devices(void)
+{
+	cl_device_id device;
+
+	clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+}
+
+static int query_listed(void)
+{
+	list_devices();
+	return probe_query_platform();
+}
+
+static int query_kept_listed(void)
+{
+	list_devices();
+	return probe_query_kept();
+}
+
+static const struct change {
+	const char *name, *when; /* STUB_ADDS_VARIABLE */
+	int (*program)(void);
+} changes[] = {
+	{ "while_devices_are_listed", "1", probe_query_platform },
+	{ "before_the_query", "1", query_listed },
+	{ "at_the_start", "2", probe_query_platform },
+};
+
+TEST_EACH(changed_by_driver, struct change, changes,
+	  "A driver that changes the environment changes no choice of the program's: the platform "
+	  "has "
+	  "the name, and the kept answer serves programs before and after the change.")
+{
+	probe_create_cache();
+	setenv("STUB_ADDS_VARIABLE", row->when, 1);
+	EXPECT_EQ(probe_run_answered(row->program), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+	EXPECT_EQ(probe_run_program(query_kept_listed), 0);
+	unsetenv("STUB_ADDS_VARIABLE");
+}
+
+TEST(changed_before_test,
+     "If a driver changes the environment while devices are listed, a device's kept results serve "
+     "programs after the change.")
+{
+	int before;
+
+	probe_create_cache();
+	setenv("STUB_ADDS_VARIABLE", "1", 1);
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	before = probe_count_kept();
+	EXPECT_EQ(probe_run_program(probe_query_device), 0);
+	EXPECT_EQ(probe_count_kept(), before);
+	unsetenv("STUB_ADDS_VARIABLE");
+}
+
+/* The driver has read the variable, and would be another driver in the probe process. */
+static int query_set_late(void)
+{
+	probe_get_platform();
+	setenv("STUB_COPYING", "1", 1);
+	return probe_query_platform();
+}
+
+TEST(set_late,
+     "A variable that the program sets after the driver's start does not reach a probe process.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(query_set_late), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+}
+
 /* The driver has native kernels, so device queries start no probe. */
 TEST(another_device_choice, "A device's kept results hold for the environment of their test.")
 {

@@ -103,6 +103,7 @@ static const struct {
 	[STUB_IMAGES_END_OF] = { "STUB_IMAGES_END_OF", 7 },
 	[STUB_IMAGES_HANG] = { "STUB_IMAGES_HANG", 0 },
 	[STUB_PRELOADED] = { "STUB_PRELOADED", 0 },
+	[STUB_ADDS_VARIABLE] = { "STUB_ADDS_VARIABLE", 0 },
 };
 
 #define F(name) #name,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static struct platform *platforms[2];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT, added = PTHREAD_ONCE_INIT;
 
 /* By the bits of STUB_NATIVE_TYPES. */
 static const char *const arm_extensions[] = {
@@ -66,6 +66,16 @@ static bool device_is_native(const struct device *device)
 	return platform_is_native(device->platform) && !device_option(device, STUB_NATIVE_LACKING);
 }
 
+/* Drivers write into the environment of the program.  What is there already may stay. */
+static void stub_add_variable(void)
+{
+	const char *value = getenv("CL_STUB_ADDED");
+	char longer[64];
+
+	snprintf(longer, sizeof(longer), "%s+", value ? value : "");
+	setenv("CL_STUB_ADDED", longer, 1);
+}
+
 cl_int CL_API_CALL stub_clGetPlatformIDs(cl_uint num, cl_platform_id *out, cl_uint *num_ret)
 {
 	cl_uint have = (cl_uint)stub_get(STUB_PLATFORMS);
@@ -74,6 +84,8 @@ cl_int CL_API_CALL stub_clGetPlatformIDs(cl_uint num, cl_platform_id *out, cl_ui
 	if (err)
 		return err;
 	pthread_once(&once, platforms_create);
+	if (stub_get(STUB_ADDS_VARIABLE) == 2)
+		pthread_once(&added, stub_add_variable);
 	if ((out && !num) || (!out && !num_ret))
 		return CL_INVALID_VALUE;
 	for (cl_uint i = 0; out && i < num && i < have; i++)
@@ -239,6 +251,8 @@ cl_int CL_API_CALL stub_clGetDeviceIDs(cl_platform_id handle, cl_device_type typ
 		return err;
 	if (!platform)
 		return CL_INVALID_PLATFORM;
+	if (stub_get(STUB_ADDS_VARIABLE) == 1)
+		pthread_once(&added, stub_add_variable);
 	if ((out && !num) || (!out && !num_ret))
 		return CL_INVALID_VALUE;
 	if (!(type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_DEFAULT)))

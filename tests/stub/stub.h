@@ -130,6 +130,7 @@ enum stub_option {
 	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
 	STUB_HANG_WRITE_IMAGE, /* while set, clEnqueueWriteImage does not return */
 	STUB_PRELOADED, /* clCreateContext calls stub_preloaded(), and aborts without the function */
+	STUB_ADDS_VARIABLE, /* the driver adds to its variable: 1 at the first list of devices, 2 at the start */
 	STUB_NUM_OPTIONS
 };
 

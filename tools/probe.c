@@ -2,7 +2,8 @@
 /*
  * climport-probe KEY REQUEST: runs a proof on the platform with the key KEY, for a process that must
  * not (icd/probe/proof.h).  The answer, a line, goes to a pipe.  Workers (probe_gather.h) run the proof, as
- * climport-probe KEY REQUEST PART.  Each ends within a minute.
+ * climport-probe KEY REQUEST PART, or join the answers of all parts, as climport-probe KEY REQUEST parts.
+ * Each ends within a minute.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -103,8 +104,9 @@ static int probe_worker_run_part(const struct candidate *c, const char *key, con
 	return probe_worker_join(c, key);
 }
 
-static int probe_worker_main(const char *key, const char *request, unsigned int part)
+static int probe_worker_main(const char *key, const char *request, const char *what)
 {
+	const unsigned int part = (unsigned int)strtoul(what, NULL, 10);
 	struct candidate found[MAX_PLATFORMS];
 	char line[REQUEST_SIZE];
 	cl_uint count;
@@ -113,6 +115,8 @@ static int probe_worker_main(const char *key, const char *request, unsigned int 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* who gathers is gone */
 	fcntl(PROBE_FD, F_SETFD, FD_CLOEXEC);
 	count = probe_find_candidates(key, request, found);
+	if (count && !strcmp(what, PROBE_PARTS))
+		return probe_worker_join(found, key);
 	if (count && (part || found->parts > 1))
 		return probe_worker_run_part(found, key, request, part);
 	if (!probe_run_whole(found, count, key, request, line))
@@ -162,7 +166,6 @@ int main(int argc, char **argv)
 {
 	/* Drivers' handlers at exit have nothing to save. */
 	if (argc == 4)
-		_exit(probe_worker_main(argv[1], argv[2],
-					(unsigned int)strtoul(argv[3], NULL, 10)));
+		_exit(probe_worker_main(argv[1], argv[2], argv[3]));
 	_exit(argc == 3 ? probe_main(argv[0], argv[1], argv[2]) : 2);
 }

@@ -22,10 +22,9 @@
 #define GATHER_WORD_SIZE 16
 
 struct worker {
-	pid_t pid;
-	int socket, pidfd; /* pidfd: negative without Linux 5.3 */
-	bool is_running;   /* no answer yet, and not ended */
-	bool has_answered, has_ended;
+	pid_t pid;		     /* 0: not started, or the end is known */
+	int socket, pidfd;	     /* pidfd: negative without Linux 5.3 */
+	bool is_running;	     /* no answer yet, and not ended */
 	int status;		     /* of the end */
 	char word[GATHER_WORD_SIZE]; /* for the answers of all parts */
 };
@@ -33,8 +32,9 @@ struct worker {
 static struct {
 	char *program, *key, *request;
 	unsigned int parts, started, running;
-	struct worker worker[GATHER_MAX];
-	char answer[GATHER_MESSAGE_SIZE]; /* of a worker alone */
+	struct worker worker[GATHER_MAX + 1]; /* of the parts, and behind these of no part */
+	struct worker *waiting;		      /* the last that has answered; NULL: none */
+	char answer[GATHER_MESSAGE_SIZE];     /* of a worker alone */
 } gather = { .parts = 1 };
 
 static bool gather_spawn(struct worker *w, char *part, int socket)
@@ -52,15 +52,12 @@ static bool gather_spawn(struct worker *w, char *part, int socket)
 }
 
 /* False: the system refuses. */
-static bool gather_start_next(void)
+static bool gather_start_worker(struct worker *w, char *part)
 {
-	struct worker *w = &gather.worker[gather.started];
-	char part[12];
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return false;
-	snprintf(part, sizeof(part), "%u", gather.started);
 	if (!gather_spawn(w, part, ends[1])) {
 		close(ends[0]);
 		close(ends[1]);
@@ -69,10 +66,21 @@ static bool gather_start_next(void)
 	close(ends[1]);
 	w->socket = ends[0];
 	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+	alarm(GATHER_LIMIT + GATHER_SLACK);
+	return true;
+}
+
+static bool gather_start_next(void)
+{
+	struct worker *w = &gather.worker[gather.started];
+	char part[12];
+
+	snprintf(part, sizeof(part), "%u", gather.started);
+	if (!gather_start_worker(w, part))
+		return false;
 	w->is_running = true;
 	gather.started++;
 	gather.running++;
-	alarm(GATHER_LIMIT + GATHER_SLACK);
 	return true;
 }
 
@@ -84,25 +92,29 @@ static bool gather_start(void)
 	return true;
 }
 
-static void gather_reap(struct worker *w)
+/* A worker that waits for a request ends. */
+static void gather_dismiss(struct worker *w)
 {
-	if (!w->has_ended)
-		waitpid(w->pid, &w->status, 0);
-	w->has_ended = true;
+	close(w->socket);
+	w->socket = -1;
 }
 
-static void gather_reap_all(void)
+static void gather_reap(struct worker *w)
 {
-	for (unsigned int i = 0; i < gather.started; i++)
-		gather_reap(&gather.worker[i]);
+	if (!w->pid)
+		return;
+	waitpid(w->pid, &w->status, 0);
+	w->pid = 0;
+	close(w->pidfd);
+	gather_dismiss(w);
 }
 
 static void gather_kill(void)
 {
-	for (unsigned int i = 0; i < gather.started; i++)
-		if (!gather.worker[i].has_ended)
+	for (unsigned int i = 0; i <= GATHER_MAX; i++)
+		if (gather.worker[i].pid)
 			kill(gather.worker[i].pid, SIGKILL);
-	gather_reap_all();
+	gather_stop();
 }
 
 /*
@@ -140,6 +152,14 @@ static void gather_judge(struct worker *w)
 		 probe_status_is_lost(w->status) ? PROBE_LOST_WORD : PROBE_DIED_WORD);
 }
 
+/* To join the answers of all parts, a single worker is enough. */
+static void gather_let_wait(struct worker *w)
+{
+	if (gather.waiting)
+		gather_dismiss(gather.waiting);
+	gather.waiting = w;
+}
+
 /* Something has come from a running worker. */
 static void gather_handle(struct worker *w)
 {
@@ -156,12 +176,12 @@ static void gather_handle(struct worker *w)
 		gather_judge(w);
 		return;
 	}
-	w->has_answered = true;
 	snprintf(gather.answer, sizeof(gather.answer), "%s", message + 1);
 	snprintf(w->word, sizeof(w->word), "%.*s", GATHER_WORD_SIZE - 1, message + 1);
+	gather_let_wait(w);
 }
 
-/* Waits for a running worker. */
+/* Waits for a running worker, or for the end of a worker. */
 static void gather_wait(void)
 {
 	struct pollfd ends[2 * GATHER_MAX];
@@ -170,13 +190,20 @@ static void gather_wait(void)
 		const struct worker *w = &gather.worker[i];
 
 		ends[2 * i] = (struct pollfd){ w->is_running ? w->socket : -1, POLLIN, 0 };
-		ends[2 * i + 1] = (struct pollfd){ w->is_running ? w->pidfd : -1, POLLIN, 0 };
+		ends[2 * i + 1] = (struct pollfd){ w->pid ? w->pidfd : -1, POLLIN, 0 };
 	}
 	if (poll(ends, 2 * (nfds_t)gather.started, -1) <= 0)
 		return;
-	for (size_t i = gather.started; i-- > 0;)
-		if (ends[2 * i].revents || ends[2 * i + 1].revents)
-			gather_handle(&gather.worker[i]);
+	for (size_t i = gather.started; i-- > 0;) {
+		struct worker *w = &gather.worker[i];
+
+		if (!ends[2 * i].revents && !ends[2 * i + 1].revents)
+			continue;
+		if (w->is_running)
+			gather_handle(w);
+		else
+			gather_reap(w);
+	}
 }
 
 /* False: no worker, or not every worker, can be started. */
@@ -201,25 +228,30 @@ static bool gather_join_words(char message[GATHER_MESSAGE_SIZE])
 	return used < size;
 }
 
-/* A worker that has answered joins the answers. */
+/* False: the worker ends, or has ended. */
+static bool gather_ask(struct worker *w, const char *request, char *line)
+{
+	char answer[GATHER_MESSAGE_SIZE];
+
+	alarm(GATHER_LIMIT);
+	if (send(w->socket, request, strlen(request), MSG_NOSIGNAL) < 0 ||
+	    gather_receive(w, answer) < 0)
+		return false;
+	snprintf(line, GATHER_MESSAGE_SIZE, "%s", answer + 1);
+	return true;
+}
+
+/* The worker that has answered last joins the answers, or else a worker without a part. */
 static bool gather_join(char *line)
 {
-	char message[GATHER_MESSAGE_SIZE], answer[GATHER_MESSAGE_SIZE];
+	static char joins[] = PROBE_PARTS;
+	struct worker *other = &gather.worker[gather.parts];
+	char request[GATHER_MESSAGE_SIZE];
 
-	if (!gather_join_words(message))
+	if (!gather.waiting || !gather_join_words(request))
 		return false;
-	for (unsigned int i = 0; i < gather.parts; i++) {
-		struct worker *w = &gather.worker[i];
-
-		alarm(GATHER_LIMIT);
-		if (!w->has_answered ||
-		    send(w->socket, message, strlen(message), MSG_NOSIGNAL) < 0 ||
-		    gather_receive(w, answer) < 0)
-			continue;
-		snprintf(line, GATHER_MESSAGE_SIZE, "%s", answer + 1);
-		return true;
-	}
-	return false;
+	return gather_ask(gather.waiting, request, line) ||
+	       (gather_start_worker(other, joins) && gather_ask(other, request, line));
 }
 
 static bool gather_finish(char *line)
@@ -244,15 +276,19 @@ int gather_answer(char *program, char *key, char *request, char *line)
 
 void gather_stop(void)
 {
-	for (unsigned int i = 0; i < gather.started; i++)
-		shutdown(gather.worker[i].socket, SHUT_RDWR);
-	gather_reap_all();
+	for (unsigned int i = 0; i <= GATHER_MAX; i++)
+		if (gather.worker[i].pid)
+			gather_dismiss(&gather.worker[i]);
+	for (unsigned int i = 0; i <= GATHER_MAX; i++)
+		gather_reap(&gather.worker[i]);
 }
 
 void gather_end(void)
 {
 	const int status = gather.worker[0].status;
 
+	if (gather.waiting) /* the driver has survived the test of a part */
+		_exit(PROBE_STATUS_LOST);
 	if (WIFSIGNALED(status)) {
 		signal(WTERMSIG(status), SIG_DFL);
 		raise(WTERMSIG(status));

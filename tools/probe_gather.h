@@ -11,7 +11,9 @@
  *			the others
  *	a ANSWER	the answer to the last request
  *
- * A worker with a part then waits for a request with the answers of all parts, and ends if there is none.
+ * A worker with a part then waits for a request with the answers of all parts, and ends if its socket is
+ * closed.  The worker that has answered last waits, and the sockets of the others are closed.  If no
+ * worker waits that can answer, a worker without a part is started for the request.
  */
 #ifndef TOOLS_PROBE_GATHER_H
 #define TOOLS_PROBE_GATHER_H

@@ -8,12 +8,16 @@
  *	PRELOADED_DIES=BITS	contexts of these devices end a climport-probe,
  *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT
  *	PRELOADED_ALONE=1	a climport-probe can start no worker
+ *	PRELOADED_LAST=I	a context of device I waits until no more than one other climport-probe
+ *				lives that has had a context
  *
- * Each context of a device adds a line to the file "tested".  The variant preloaded_ending ends every
+ * Each context of a device adds a line to the file "tested", and each climport-probe with a context
+ * makes a file "worker.PID".  The variant preloaded_ending ends every
  * climport-probe, as the runtime of a sanitizer may.
  */
 #include "stub.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -79,6 +83,38 @@ static void preloaded_meet(unsigned int index, unsigned long others)
 	abort();
 }
 
+static void preloaded_note_worker(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/worker.%d", getenv("XDG_CACHE_HOME"), (int)getpid());
+	close(creat(path, 0600));
+}
+
+/* Of the processes with a file "worker.PID", those that live. */
+static int preloaded_count_workers(void)
+{
+	DIR *dir = opendir(getenv("XDG_CACHE_HOME"));
+	const struct dirent *entry;
+	int count = 0, pid;
+
+	while (dir && (entry = readdir(dir)))
+		count += sscanf(entry->d_name, "worker.%d", &pid) == 1 && !kill(pid, 0);
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+static void preloaded_be_last(void)
+{
+	for (int i = 0; i < PATIENCE; i++) {
+		if (preloaded_count_workers() <= 2)
+			return;
+		usleep(10000);
+	}
+	abort();
+}
+
 _Noreturn static void preloaded_die(int number)
 {
 	if (!number)
@@ -91,9 +127,13 @@ _Noreturn static void preloaded_die(int number)
 void stub_preloaded(unsigned int index)
 {
 	preloaded_write(index);
+	if (preloaded_in_probe())
+		preloaded_note_worker();
 	preloaded_meet(index, preloaded_setting("PRELOADED_MEETS"));
 	if (preloaded_in_probe() && preloaded_setting("PRELOADED_DIES") >> index & 1)
 		preloaded_die((int)preloaded_setting("PRELOADED_SIGNAL"));
+	if (getenv("PRELOADED_LAST") && index == preloaded_setting("PRELOADED_LAST"))
+		preloaded_be_last();
 }
 
 STUB_API int socketpair(int domain, int type, int protocol, int ends[2])

@@ -108,8 +108,8 @@ static void parts_forget(void)
 {
 	char command[256];
 
-	snprintf(command, sizeof(command), "rm -rf %s/climport %s/tested %s/met.*", probe_cache,
-		 probe_cache, probe_cache);
+	snprintf(command, sizeof(command), "cd %s && rm -rf climport tested met.* worker.*",
+		 probe_cache);
 	EXPECT_EQ(system(command), 0);
 }
 
@@ -144,6 +144,14 @@ TEST(all, "A platform with several devices has answers for all devices.")
 TEST(at_once, "The devices of a platform are tested at once: each test waits for the others.")
 {
 	parts_begin(true, NULL, NULL);
+	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
+	EXPECT_EQ(parts_tested(), 7);
+}
+
+TEST(one_waits,
+     "Of the processes that have tested a device, one lives until the last device is tested.")
+{
+	parts_begin(true, "PRELOADED_LAST", "2");
 	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
 	EXPECT_EQ(parts_tested(), 7);
 }

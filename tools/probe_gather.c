@@ -16,9 +16,8 @@
 
 #include "icd/probe/interface.h"
 
-#define GATHER_MAX 64	 /* parts */
-#define GATHER_AT_ONCE 8 /* workers that test: each starts the driver */
-#define GATHER_SLACK 3	 /* seconds for the end of a worker whose time is over */
+#define GATHER_MAX 64  /* parts */
+#define GATHER_SLACK 3 /* seconds for the end of a worker whose time is over */
 #define GATHER_WORD_SIZE 16
 
 struct worker {
@@ -86,7 +85,7 @@ static bool gather_start_next(void)
 
 static bool gather_start(void)
 {
-	while (gather.started < gather.parts && gather.running < GATHER_AT_ONCE)
+	while (gather.started < gather.parts && gather.running < PROBE_AT_ONCE)
 		if (!gather_start_next())
 			return false;
 	return true;

@@ -11,6 +11,7 @@
 #include "icd/objects/selection.h"
 #include "icd/probe/interface.h"
 #include "icd/queries/support.h"
+#include "icd/selftest/selftest.h"
 
 #define TAKES_LIMIT 10 /* seconds of a probe's tests */
 #define TAKES_COMPILE_LIMIT 60
@@ -83,14 +84,9 @@ static void takes_set_alarm(const cl_device_id *devices, cl_uint count)
 	unsigned int limit = TAKES_LIMIT;
 
 	alarm(limit);
-	for (cl_uint i = 0; i < count; i++) {
-		cl_device_exec_capabilities can = 0;
-
-		next.clGetDeviceInfo(devices[i], CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(can),
-				     &can, NULL);
-		if (!(can & CL_EXEC_NATIVE_KERNEL))
+	for (cl_uint i = 0; i < count; i++)
+		if (selftest_needs_compiler(devices[i]))
 			limit = TAKES_COMPILE_LIMIT;
-	}
 	alarm(limit);
 }
 
@@ -102,15 +98,24 @@ static bool takes_is_part(cl_platform_id platform, cl_device_id device)
 	return selection_has(platform, device, why, sizeof(why));
 }
 
+/*
+ * A test without a compiler takes a millisecond, and the start of a driver takes longer: more devices than
+ * processes test at once have one process.
+ */
 static unsigned int takes_count_parts(cl_platform_id platform)
 {
 	const struct takes_devices devices = takes_devices_get(platform);
 	unsigned int parts = 0;
+	bool compiles = false;
 
-	for (cl_uint i = 0; i < devices.count; i++)
-		parts += takes_is_part(platform, devices.id[i]);
+	for (cl_uint i = 0; i < devices.count; i++) {
+		if (!takes_is_part(platform, devices.id[i]))
+			continue;
+		parts++;
+		compiles |= selftest_needs_compiler(devices.id[i]);
+	}
 	free(devices.id);
-	return parts ? parts : 1;
+	return parts && (compiles || parts <= PROBE_AT_ONCE) ? parts : 1;
 }
 
 /* NULL: there is no such part. */

@@ -6,11 +6,13 @@
 #include "probe.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define DEVICES 3
+#define CROWD "9" /* devices: more than probe processes test at once */
 #define TRIES 20
 #define PLATFORM (1 << DEVICES) /* in bits of devices */
 
@@ -36,24 +38,40 @@ static int parts_query(void)
 	return bits;
 }
 
+static void parts_set(const char *devices)
+{
+	setenv("STUB_DEVICES", devices, 1);
+	setenv("STUB_PRELOADED", "1", 1);
+	setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
+	setenv("LD_PRELOAD", PRELOADED_PATH, 1);
+	if (parts_meet)
+		setenv("PRELOADED_MEETS", devices, 1);
+	if (parts_name)
+		setenv(parts_name, parts_value, 1);
+	if (parts_signal)
+		setenv("PRELOADED_SIGNAL", parts_signal, 1);
+}
+
+static bool parts_load(void)
+{
+	return dlopen(PRELOADED_PATH, RTLD_NOW | RTLD_GLOBAL);
+}
+
 /* Without native kernels, so that probe processes alone test devices. */
 static int parts_program(void)
 {
 	char number[4];
 
 	snprintf(number, sizeof(number), "%d", DEVICES);
-	setenv("STUB_DEVICES", number, 1);
 	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
-	setenv("STUB_PRELOADED", "1", 1);
-	setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
-	setenv("LD_PRELOAD", PRELOADED_PATH, 1);
-	if (parts_meet)
-		setenv("PRELOADED_MEETS", number, 1);
-	if (parts_name)
-		setenv(parts_name, parts_value, 1);
-	if (parts_signal)
-		setenv("PRELOADED_SIGNAL", parts_signal, 1);
-	return dlopen(PRELOADED_PATH, RTLD_NOW | RTLD_GLOBAL) ? parts_query() : -1;
+	parts_set(number);
+	return parts_load() ? parts_query() : -1;
+}
+
+static int parts_program_crowd(void)
+{
+	parts_set(CROWD);
+	return parts_load() ? probe_platform_reports() : -1;
 }
 
 static int parts_program_kept(void)
@@ -113,14 +131,27 @@ static void parts_forget(void)
 	EXPECT_EQ(system(command), 0);
 }
 
+/* The probe processes that have tested devices. */
+static size_t parts_processes(void)
+{
+	char pattern[128];
+	glob_t found = { 0 };
+	size_t count;
+
+	snprintf(pattern, sizeof(pattern), "%s/worker.*", probe_cache);
+	count = glob(pattern, GLOB_NOSORT, NULL, &found) ? 0 : found.gl_pathc;
+	globfree(&found);
+	return count;
+}
+
 /*
  * Runs a program whose probe processes test devices.  The program waits for probe processes for two
  * seconds only, and ends a probe that has not started by then; so a slow machine needs more tries.
  */
-static void parts_test(void)
+static void parts_test(int (*program)(void))
 {
 	for (int tries = 0; tries < TRIES; tries++) {
-		probe_run_to_end(parts_program);
+		probe_run_to_end(program);
 		if (parts_tested())
 			return;
 		parts_forget();
@@ -130,7 +161,7 @@ static void parts_test(void)
 /* What is kept by probe processes: the program itself may have waited too short. */
 static int parts_find_out(void)
 {
-	parts_test();
+	parts_test(parts_program);
 	return probe_run_program(parts_program_kept);
 }
 
@@ -154,6 +185,24 @@ TEST(one_waits,
 	parts_begin(true, "PRELOADED_LAST", "2");
 	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
 	EXPECT_EQ(parts_tested(), 7);
+}
+
+static const struct crowd {
+	const char *name, *lacks_native_kernels;
+	size_t processes;
+} crowds[] = {
+	{ "native", "0", 1 },
+	{ "compiled", "1", 9 },
+};
+
+TEST_EACH(crowd, struct crowd, crowds,
+	  "More than eight devices have a process for all, if no test is compiled; else a process "
+	  "each.")
+{
+	parts_begin(false, "STUB_NO_NATIVE_KERNEL", row->lacks_native_kernels);
+	parts_test(parts_program_crowd);
+	EXPECT_EQ(parts_tested(), 0x1ff);
+	EXPECT_EQ(parts_processes(), row->processes);
 }
 
 static const struct death {

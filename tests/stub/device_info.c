@@ -2,6 +2,8 @@
 /* A device's answers to queries: constants, and the few values that options change. */
 #include "internal.h"
 
+#include <stdio.h>
+
 static const struct {
 	cl_device_info name;
 	size_t size;
@@ -121,9 +123,7 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	static const size_t items[3] = { 1024, 1024, 1024 };
 	static const cl_device_partition_property by[1] = { CL_DEVICE_PARTITION_EQUALLY };
 	const char *version = stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub";
-	static const char *const names[MAX_DEVICES] = { "stub device 0", "stub device 1",
-							"stub device 2", "stub device 3" };
-	const char *called = names[device->index];
+	char called[32];
 	cl_ulong max_alloc = (cl_ulong)stub_get(STUB_MAX_ALLOC);
 	cl_bool unified = !stub_get(STUB_OPAQUE);
 	cl_device_type type = stub_get(STUB_GPU) ? CL_DEVICE_TYPE_GPU : CL_DEVICE_TYPE_CPU;
@@ -149,6 +149,7 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	case CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR:
 		return handle_types(room, out, size_ret);
 	case CL_DEVICE_NAME:
+		snprintf(called, sizeof(called), "stub device %u", device->index);
 		return stub_put_name(called, room, out, size_ret);
 	case CL_DRIVER_VERSION:
 		return stub_put_name(stub_driver_version(), room, out, size_ret);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 4
+#define MAX_DEVICES 12
 #define BASE_ALIGN 128 /* bytes; CL_DEVICE_MEM_BASE_ADDR_ALIGN as PoCL has it */
 
 /* Each function's prototype and number. */

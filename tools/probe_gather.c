@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,25 +17,27 @@
 
 #include "icd/probe/interface.h"
 
-#define GATHER_MAX 64  /* parts */
-#define GATHER_SLACK 3 /* seconds for the end of a worker whose time is over */
+#define GATHER_MAX 64	 /* parts */
+#define GATHER_MANY 1024 /* threads: below this limit, drivers do not start at once */
+#define GATHER_SLACK 3	 /* seconds for the end of a worker whose time is over */
 #define GATHER_WORD_SIZE 16
 
 struct worker {
 	pid_t pid;		     /* 0: not started, or the end is known */
 	int socket, pidfd;	     /* pidfd: negative without Linux 5.3 */
 	bool is_running;	     /* no answer yet, and not ended */
+	bool is_alone;		     /* no other worker has lived at the same time */
 	int status;		     /* of the end */
-	char word[GATHER_WORD_SIZE]; /* for the answers of all parts */
+	char word[GATHER_WORD_SIZE]; /* for the answers of all parts; "": no answer yet */
 };
 
 static struct {
 	char *program, *key, *request;
-	unsigned int parts, started, running;
+	unsigned int parts, running, at_once;
 	struct worker worker[GATHER_MAX + 1]; /* of the parts, and behind these of no part */
 	struct worker *waiting;		      /* the last that has answered; NULL: none */
 	char answer[GATHER_MESSAGE_SIZE];     /* of a worker alone */
-} gather = { .parts = 1 };
+} gather = { .parts = 1, .at_once = PROBE_AT_ONCE };
 
 static bool gather_spawn(struct worker *w, char *part, int socket)
 {
@@ -69,25 +72,47 @@ static bool gather_start_worker(struct worker *w, char *part)
 	return true;
 }
 
-static bool gather_start_next(void)
+static bool gather_start_part(unsigned int number)
 {
-	struct worker *w = &gather.worker[gather.started];
+	struct worker *w = &gather.worker[number];
 	char part[12];
 
-	snprintf(part, sizeof(part), "%u", gather.started);
+	snprintf(part, sizeof(part), "%u", number);
 	if (!gather_start_worker(w, part))
 		return false;
+	w->status = 0;
 	w->is_running = true;
-	gather.started++;
+	w->is_alone = gather.at_once == 1;
 	gather.running++;
 	return true;
 }
 
+/* The first part without an answer and without a worker; the number of parts: there is none. */
+static unsigned int gather_next_part(void)
+{
+	unsigned int i = 0;
+
+	while (i < gather.parts && (gather.worker[i].is_running || *gather.worker[i].word))
+		i++;
+	return i;
+}
+
+/* False: the system refuses a worker, also without other workers. */
 static bool gather_start(void)
 {
-	while (gather.started < gather.parts && gather.running < PROBE_AT_ONCE)
-		if (!gather_start_next())
+	unsigned int part;
+
+	while (gather.running < gather.at_once && (part = gather_next_part()) < gather.parts) {
+		const bool is_alone = gather.at_once == 1;
+
+		if (is_alone)
+			gather_stop();
+		if (gather_start_part(part))
+			continue;
+		if (is_alone)
 			return false;
+		gather.at_once = 1;
+	}
 	return true;
 }
 
@@ -139,7 +164,7 @@ static void gather_set_parts(const char *number)
 {
 	const unsigned long parts = strtoul(number, NULL, 10);
 
-	if (parts > 1 && parts <= GATHER_MAX)
+	if (gather.parts == 1 && parts > 1 && parts <= GATHER_MAX)
 		gather.parts = (unsigned int)parts;
 }
 
@@ -151,10 +176,24 @@ static void gather_judge(struct worker *w)
 		 probe_status_is_lost(w->status) ? PROBE_LOST_WORD : PROBE_DIED_WORD);
 }
 
-/* To join the answers of all parts, a single worker is enough. */
-static void gather_let_wait(struct worker *w)
+/*
+ * Whether a worker may have lacked the threads or the memory that other workers had: many drivers abort
+ * then.  The time of a driver that hangs is not spent twice.
+ */
+static bool gather_is_doubtful(const struct worker *w)
 {
-	if (gather.waiting)
+	if (gather.parts == 1 || w->is_alone ||
+	    (WIFSIGNALED(w->status) && WTERMSIG(w->status) == SIGALRM))
+		return false;
+	return !strcmp(w->word, PROBE_DIED_WORD) || strchr(w->word, PROBE_MOMENT);
+}
+
+/* To join the answers of all parts, a single worker is enough. */
+static void gather_take_answer(struct worker *w, const char *answer)
+{
+	snprintf(gather.answer, sizeof(gather.answer), "%s", answer);
+	snprintf(w->word, sizeof(w->word), "%.*s", GATHER_WORD_SIZE - 1, answer);
+	if (gather.waiting && gather.waiting != w)
 		gather_dismiss(gather.waiting);
 	gather.waiting = w;
 }
@@ -171,13 +210,14 @@ static void gather_handle(struct worker *w)
 	}
 	w->is_running = false;
 	gather.running--;
-	if (n < 0) {
+	if (n < 0)
 		gather_judge(w);
+	else
+		gather_take_answer(w, message + 1);
+	if (!gather_is_doubtful(w))
 		return;
-	}
-	snprintf(gather.answer, sizeof(gather.answer), "%s", message + 1);
-	snprintf(w->word, sizeof(w->word), "%.*s", GATHER_WORD_SIZE - 1, message + 1);
-	gather_let_wait(w);
+	*w->word = '\0';
+	gather.at_once = 1;
 }
 
 /* Waits for a running worker, or for the end of a worker. */
@@ -185,15 +225,15 @@ static void gather_wait(void)
 {
 	struct pollfd ends[2 * GATHER_MAX];
 
-	for (size_t i = 0; i < gather.started; i++) {
+	for (size_t i = 0; i < gather.parts; i++) {
 		const struct worker *w = &gather.worker[i];
 
 		ends[2 * i] = (struct pollfd){ w->is_running ? w->socket : -1, POLLIN, 0 };
 		ends[2 * i + 1] = (struct pollfd){ w->pid ? w->pidfd : -1, POLLIN, 0 };
 	}
-	if (poll(ends, 2 * (nfds_t)gather.started, -1) <= 0)
+	if (poll(ends, 2 * (nfds_t)gather.parts, -1) <= 0)
 		return;
-	for (size_t i = gather.started; i-- > 0;) {
+	for (size_t i = gather.parts; i-- > 0;) {
 		struct worker *w = &gather.worker[i];
 
 		if (!ends[2 * i].revents && !ends[2 * i + 1].revents)
@@ -208,11 +248,15 @@ static void gather_wait(void)
 /* False: no worker, or not every worker, can be started. */
 static bool gather_run_workers(void)
 {
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NPROC, &limit) && limit.rlim_cur < GATHER_MANY)
+		gather.at_once = 1;
 	do {
 		if (!gather_start())
 			return false;
 		gather_wait();
-	} while (gather.running || gather.started < gather.parts);
+	} while (gather.running || gather_next_part() < gather.parts);
 	return true;
 }
 

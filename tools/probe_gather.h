@@ -5,6 +5,10 @@
  * once.  The gathering process calls no driver, so a worker whose driver crashes spoils no other worker's
  * answer.
  *
+ * Drivers that run at once may lack threads or memory, of which a limit leaves enough for one: a part
+ * whose worker died, or answered for the moment, is run again alone, and so are the parts that have not run.
+ * A low limit of processes lets workers run one by one from the beginning.
+ *
  * Messages of a worker, on a socket in the place of the layer's pipe:
  *
  *	n NUMBER	the first worker's, before its part: the proof has so many parts, and needs workers for

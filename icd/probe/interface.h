@@ -6,7 +6,8 @@
  * of a platform, which run in processes of their own, so that a part which ends its process does not
  * spoil the others.  The requests of a proof with N parts are, behind the request itself:
  *
- *	part I			the I-th part, counted from 0: the answer is a word
+ *	part I			the I-th part, counted from 0: the answer is a word, with "?" at the end if
+ *				the answer is one of the moment
  *	parts WORD WORD ...	the answers of all parts: the answer is a line for the parent.  "-" stands
  *				for a part whose process died, "?" for a part whose process was lost, which
  *				says nothing of the driver
@@ -27,6 +28,7 @@
 #define PROBE_PARTS "parts"
 #define PROBE_DIED_WORD "-"
 #define PROBE_LOST_WORD "?"
+#define PROBE_MOMENT '?'	    /* at the end of a word */
 #define PROBE_AT_ONCE 8		    /* processes that test parts: each starts the driver */
 #define PROBE_FD 3		    /* the descriptor for the answer, in a probe process */
 #define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no platform has run the proof */

@@ -16,7 +16,6 @@
 #define TAKES_LIMIT 10 /* seconds of a probe's tests */
 #define TAKES_COMPILE_LIMIT 60
 #define TAKES_PATIENCE_MS 2000
-#define TAKES_MOMENTARY '?' /* behind the bits of a device: not to be kept */
 
 /* The root devices of a platform. */
 struct takes_devices {
@@ -141,7 +140,7 @@ static bool takes_run_part(cl_platform_id platform, unsigned int part, char *ans
 		return false;
 	takes_set_alarm(&device, 1);
 	takes = takes_test_device(device, &is_lasting);
-	snprintf(answer, size, "%u%s", takes, is_lasting ? "" : (char[]){ TAKES_MOMENTARY, 0 });
+	snprintf(answer, size, "%u%s", takes, is_lasting ? "" : (char[]){ PROBE_MOMENT, 0 });
 	return true;
 }
 
@@ -174,7 +173,7 @@ static bool takes_read_word(const char **words, unsigned int *takes, bool *is_la
 	*takes = (unsigned int)strtoul(*words, &end, 10);
 	if (end == *words || *takes > 255)
 		return false;
-	if (*end == TAKES_MOMENTARY) {
+	if (*end == PROBE_MOMENT) {
 		*is_lasting = false;
 		end++;
 	}

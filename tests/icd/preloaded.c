@@ -7,7 +7,10 @@
  *				devices
  *	PRELOADED_DIES=BITS	contexts of these devices end a climport-probe,
  *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT
- *	PRELOADED_ALONE=1	a climport-probe can start no worker
+ *	PRELOADED_REFUSES=BITS	attempts of a climport-probe to start a worker that fail
+ *	PRELOADED_ROOM=N	a context ends a climport-probe if more than N of these live that have had
+ *				a context,
+ *	PRELOADED_ERROR=N	or fails with the error
  *	PRELOADED_LAST=I	a context of device I waits until no more than one other climport-probe
  *				lives that has had a context
  *
@@ -92,17 +95,24 @@ static void preloaded_note_worker(void)
 }
 
 /* Of the processes with a file "worker.PID", those that live. */
-static int preloaded_count_workers(void)
+static unsigned long preloaded_count_workers(void)
 {
 	DIR *dir = opendir(getenv("XDG_CACHE_HOME"));
 	const struct dirent *entry;
-	int count = 0, pid;
+	unsigned long count = 0;
+	int pid;
 
 	while (dir && (entry = readdir(dir)))
 		count += sscanf(entry->d_name, "worker.%d", &pid) == 1 && !kill(pid, 0);
 	if (dir)
 		closedir(dir);
 	return count;
+}
+
+static bool preloaded_is_crowded(void)
+{
+	return preloaded_in_probe() && getenv("PRELOADED_ROOM") &&
+	       preloaded_count_workers() > preloaded_setting("PRELOADED_ROOM");
 }
 
 static void preloaded_be_last(void)
@@ -124,21 +134,28 @@ _Noreturn static void preloaded_die(int number)
 		pause();
 }
 
-void stub_preloaded(unsigned int index)
+cl_int stub_preloaded(unsigned int index)
 {
 	preloaded_write(index);
 	if (preloaded_in_probe())
 		preloaded_note_worker();
 	preloaded_meet(index, preloaded_setting("PRELOADED_MEETS"));
+	if (preloaded_is_crowded() && preloaded_setting("PRELOADED_ERROR"))
+		return (cl_int)preloaded_setting("PRELOADED_ERROR");
+	if (preloaded_is_crowded())
+		abort();
 	if (preloaded_in_probe() && preloaded_setting("PRELOADED_DIES") >> index & 1)
 		preloaded_die((int)preloaded_setting("PRELOADED_SIGNAL"));
 	if (getenv("PRELOADED_LAST") && index == preloaded_setting("PRELOADED_LAST"))
 		preloaded_be_last();
+	return CL_SUCCESS;
 }
 
 STUB_API int socketpair(int domain, int type, int protocol, int ends[2])
 {
-	if (preloaded_in_probe() && preloaded_setting("PRELOADED_ALONE")) {
+	static unsigned int attempts;
+
+	if (preloaded_in_probe() && preloaded_setting("PRELOADED_REFUSES") >> attempts++ & 1) {
 		errno = EMFILE;
 		return -1;
 	}

@@ -9,15 +9,17 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define DEVICES 3
 #define CROWD "9" /* devices: more than probe processes test at once */
 #define TRIES 20
+#define FEW_PROCESSES 1000
 #define PLATFORM (1 << DEVICES) /* in bits of devices */
 
 /* Variables of the program. */
-static const char *parts_name, *parts_value, *parts_signal;
+static const char *parts_name, *parts_value, *parts_signal, *parts_error;
 
 static bool parts_meet; /* each test waits for the others */
 
@@ -50,6 +52,8 @@ static void parts_set(const char *devices)
 		setenv(parts_name, parts_value, 1);
 	if (parts_signal)
 		setenv("PRELOADED_SIGNAL", parts_signal, 1);
+	if (parts_error)
+		setenv("PRELOADED_ERROR", parts_error, 1);
 }
 
 static bool parts_load(void)
@@ -86,7 +90,7 @@ static void parts_begin(bool meet, const char *name, const char *value)
 	parts_meet = meet;
 	parts_name = name;
 	parts_value = value;
-	parts_signal = NULL;
+	parts_signal = parts_error = NULL;
 }
 
 /* The devices that were tested, in bits. */
@@ -286,7 +290,49 @@ TEST(other_platform, "No device of a platform that CLIMPORT_PLATFORM does not ch
 
 TEST(alone, "A probe process that can start no worker tests every device itself.")
 {
-	parts_begin(false, "PRELOADED_ALONE", "1");
+	parts_begin(false, "PRELOADED_REFUSES", "0xff");
 	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
 	EXPECT_EQ(parts_tested(), 7);
+	EXPECT_EQ(parts_processes(), 1);
+}
+
+TEST(one_by_one,
+     "If a worker cannot be started while others run, it is started when these have ended.")
+{
+	parts_begin(false, "PRELOADED_REFUSES", "2");
+	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
+	EXPECT_EQ(parts_processes(), DEVICES);
+}
+
+static const struct shortage {
+	const char *name, *error;
+} shortages[] = { { "dies", "0" }, { "has_no_answer", "-6" /* CL_OUT_OF_HOST_MEMORY */ } };
+
+TEST_EACH(shortage, struct shortage, shortages,
+	  "If the test of a device dies or has no result while others are tested, the device is "
+	  "tested "
+	  "again alone.")
+{
+	parts_begin(true, "PRELOADED_ROOM", "1");
+	parts_error = row->error;
+	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
+}
+
+static int parts_program_limited(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NPROC, &limit))
+		return -1;
+	if (limit.rlim_max > FEW_PROCESSES)
+		limit.rlim_cur = FEW_PROCESSES;
+	return setrlimit(RLIMIT_NPROC, &limit) ? -1 : parts_program();
+}
+
+TEST(few_processes, "With a low limit of processes, one device is tested after the other.")
+{
+	parts_begin(false, "PRELOADED_ROOM", "1");
+	parts_test(parts_program_limited);
+	EXPECT_EQ(probe_run_program(parts_program_kept), PLATFORM | 7);
+	EXPECT_EQ(parts_processes(), DEVICES);
 }

@@ -41,14 +41,16 @@ static cl_int context_fill(struct context *context, const cl_context_properties 
 }
 
 /* STUB_PRELOADED */
-static void context_call_preloaded(const struct context *context)
+static cl_int context_call_preloaded(const struct context *context)
 {
 	stub_preloaded_fn *preloaded = (stub_preloaded_fn *)dlsym(RTLD_DEFAULT, "stub_preloaded");
+	cl_int err = CL_SUCCESS;
 
 	if (!preloaded)
 		abort();
-	for (cl_uint i = 0; i < context->num_devices; i++)
-		preloaded(context->device[i]->index);
+	for (cl_uint i = 0; i < context->num_devices && !err; i++)
+		err = preloaded(context->device[i]->index);
+	return err;
 }
 
 cl_context CL_API_CALL stub_clCreateContext(const cl_context_properties *properties, cl_uint num,
@@ -65,12 +67,12 @@ cl_context CL_API_CALL stub_clCreateContext(const cl_context_properties *propert
 	context = object_create(STUB_CONTEXT);
 	context->handles = 1;
 	err = context_fill(context, properties, num, devices);
+	if (!err && stub_get(STUB_PRELOADED))
+		err = context_call_preloaded(context);
 	if (err) {
 		object_destroy(context);
 		return creation_failed(errcode_ret, err);
 	}
-	if (stub_get(STUB_PRELOADED))
-		context_call_preloaded(context);
 	for (cl_uint i = 0; i < num; i++)
 		stub_clRetainDevice(devices[i]);
 	if (errcode_ret)

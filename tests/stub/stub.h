@@ -136,9 +136,9 @@ enum stub_option {
 
 /*
  * STUB_PRELOADED: the function is in a library that is preloaded.  @index: of a device of the new
- * context.
+ * context.  Returns the error of clCreateContext.
  */
-typedef void stub_preloaded_fn(unsigned int index);
+typedef cl_int stub_preloaded_fn(unsigned int index);
 
 /* The answers of a driver for the parents of devices. */
 enum stub_parents {

@@ -278,6 +278,17 @@ static int disable_command(const struct enable_options *options)
 	return status;
 }
 
+/* A folder that is not there may be mistyped.  errno is set. */
+static bool enable_is_folder(const char *root)
+{
+	const int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
 static int enable_parse(int argc, char **argv, struct enable_options *options)
 {
 	struct arguments a = { argv[0], argc, argv, 1, NULL };
@@ -296,6 +307,8 @@ static int enable_parse(int argc, char **argv, struct enable_options *options)
 		return fail_usage("%s: --root names no folder", a.command);
 	if (options->user && options->root)
 		return fail_usage("%s: --user and --root exclude each other", a.command);
+	if (options->root && !enable_is_folder(options->root))
+		return fail_usage("%s: --root %s: %s", a.command, options->root, strerror(errno));
 	return a.next == argc ? 0 : fail_usage("%s takes no argument %s", a.command, argv[a.next]);
 }
 

@@ -36,22 +36,25 @@ static cl_int event_get_status(cl_event event, cl_int *status)
 				   status, NULL);
 }
 
-/*
- * That the event is complete, or has failed, is the event's own status; before, the command's status is the answer.
- * If the command has failed, what is behind the command failed for that reason.
- */
+/* If the command has failed, what is behind the command failed for that reason. */
+static cl_int event_failure(cl_event event, cl_int status)
+{
+	cl_int reason, err = event_get_status(proxy_event_command(event), &reason);
+
+	return !err && reason < 0 ? reason : status;
+}
+
+/* Complete and failed are the event's own statuses; before, the command's status is the answer. */
 static cl_int event_answer_status(cl_event event, size_t size, void *value, size_t *size_ret)
 {
 	cl_int status, progress, err = event_get_status(event, &status);
 
 	if (err)
 		return err;
-	if (status != CL_COMPLETE && !event_get_status(proxy_event_command(event), &progress)) {
-		if (status > CL_COMPLETE)
-			status = progress < CL_RUNNING ? CL_RUNNING : progress;
-		else if (progress < 0)
-			status = progress;
-	}
+	if (status > CL_COMPLETE && !event_get_status(proxy_event_command(event), &progress))
+		status = progress < CL_RUNNING ? CL_RUNNING : progress;
+	else if (status < 0)
+		status = event_failure(event, status);
 	return info_answer(&status, sizeof(status), size, value, size_ret);
 }
 
@@ -110,7 +113,7 @@ static void CL_CALLBACK event_callback_run(cl_event event, cl_int status, void *
 	if (status < 0 && event != c->event &&
 	    !next.clSetEventCallback(c->event, CL_COMPLETE, event_callback_run, c))
 		return;
-	c->notify(c->event, status < 0 ? status : c->type, c->user_data);
+	c->notify(c->event, status < 0 ? event_failure(c->event, status) : c->type, c->user_data);
 	event_callback_destroy(c);
 }
 

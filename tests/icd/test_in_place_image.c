@@ -292,7 +292,17 @@ TEST_EACH(image_own_buffer, struct image_kind, image_kinds,
 	in_place_image_close();
 }
 
-TEST(image_kernel_fails, "The event of a kernel that fails on an image has the kernel's status.")
+static atomic_int image_status; /* of the callback; 0: none yet */
+
+static void CL_CALLBACK in_place_image_told(cl_event event, cl_int status, void *unused)
+{
+	(void)event, (void)unused;
+	atomic_store(&image_status, status);
+}
+
+TEST(image_kernel_fails,
+     "The event of a kernel that fails on an image has the kernel's status, and so has the event's "
+     "callback.")
 {
 	cl_kernel kernel;
 	cl_event event = NULL;
@@ -301,8 +311,13 @@ TEST(image_kernel_fails, "The event of a kernel that fails on an image has the k
 	kernel = fixture_create_increment(set.image);
 	stub_set(STUB_KERNEL_FAIL, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, &event), CL_SUCCESS);
+	atomic_store(&image_status, 0);
+	EXPECT_EQ(cl.clSetEventCallback(event, CL_COMPLETE, in_place_image_told, NULL), CL_SUCCESS);
 	EXPECT(cl.clWaitForEvents(1, &event));
 	EXPECT_EQ(fixture_event_status(event), CL_OUT_OF_RESOURCES);
+	while (!atomic_load(&image_status))
+		sched_yield();
+	EXPECT_EQ(atomic_load(&image_status), CL_OUT_OF_RESOURCES);
 	cl.clReleaseEvent(event);
 	cl.clReleaseKernel(kernel);
 	in_place_image_close();

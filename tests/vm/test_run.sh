@@ -44,21 +44,33 @@ done
 # Part of the guest's shell: sets $device to the directory of the PCI device with the number.
 PCI='pci() { device=$(dirname $(grep -lx $1 /sys/bus/pci/devices/*/device)); }'
 
-# Prints a directory with a QEMU whose first guest dies during the boot.
+# qemu NAME: prints a directory with a QEMU whose first guest does what stdin says, in bash.
+qemu() {
+	mkdir "$WORK/$1"
+	{
+		echo '#!/bin/bash'
+		echo 'if mkdir "$0.first" 2> /dev/null; then'
+		cat
+		echo 'fi'
+		echo 'exec /usr/bin/qemu-system-x86_64 "$@"'
+	} > "$WORK/$1/qemu-system-x86_64"
+	chmod +x "$WORK/$1/qemu-system-x86_64"
+	echo "$WORK/$1"
+}
+
 dying_qemu() {
-	mkdir "$WORK/dying"
-	cat > "$WORK/dying/qemu-system-x86_64" <<-'END'
-		#!/bin/bash
-		if mkdir "$0.died" 2> /dev/null; then
-			for argument; do
-				case $argument in file:*) echo 'Oops: int3: 0000' > "${argument#file:}" ;; esac
-			done
-			exit 0
-		fi
-		exec /usr/bin/qemu-system-x86_64 "$@"
+	qemu dying <<-'END'
+		for argument; do
+			case $argument in file:*) echo 'Oops: int3: 0000' > "${argument#file:}" ;; esac
+		done
+		exit 0
 	END
-	chmod +x "$WORK/dying/qemu-system-x86_64"
-	echo "$WORK/dying"
+}
+
+hanging_qemu() {
+	qemu hanging <<-'END'
+		exec sleep 1000
+	END
 }
 
 # A guest boots in seconds, so a guest answers all questions that need the same options.
@@ -90,6 +102,7 @@ on_6_1() {
 
 # The guest that hangs is there all the time, and needs no processor.
 guest hang "$RUN" --timeout 60 sleep 1000 &
+guest again env PATH="$(hanging_qemu):$PATH" "$RUN" --timeout 180 echo booted &
 guest gdb "$RUN" --gdb "$WORK/gdb" --timeout 5 true &
 everything &
 EVERYTHING=$!
@@ -107,6 +120,8 @@ guest etc test -e "/etc/$$"
 wait
 
 check "the command's exit status is passed through" everything 7 ''
+check 'a guest that hangs while it boots is booted again' again 0 '^booted'
+check 'the hang is reported' again 0 'hung while it booted, attempt 1'
 check 'arguments arrive unchanged' everything 7 "^arguments:<$$><a b><\\\$x'><><\*>$"
 check 'both kinds of output come out' everything 7 'to stderr'
 check 'the environment of the layer is passed through' everything 7 '^environment: a  b$'

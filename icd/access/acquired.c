@@ -90,11 +90,20 @@ static void acquired_free(struct acquired *a)
 	free(a);
 }
 
+/* A marker stands for a command to which the driver gives no event: the marker waits for all before. */
+static cl_int acquired_mark(const struct acquired *a, cl_int err, cl_event *event)
+{
+	if (err || *event)
+		return err;
+	return next.clEnqueueMarkerWithWaitList(a->queue, 0, NULL, event);
+}
+
 static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_event *wait)
 {
 	cl_int err = memobj_enqueue_acquire(a->import, a->queue, a->count, a->imports, num_wait,
 					    wait, &a->event);
 
+	err = acquired_mark(a, err, &a->event);
 	if (!is_created(a->event, err)) {
 		err = err ? err : CL_OUT_OF_RESOURCES;
 		log_error("the device acquires no imports: error %d", err);
@@ -207,6 +216,7 @@ static cl_event acquired_release(struct acquired *a, cl_event behind)
 	if (!a->count)
 		return NULL;
 	err = memobj_enqueue_release(a->import, a->queue, a->count, a->imports, behind, &release);
+	err = acquired_mark(a, err, &release);
 	if (is_created(release, err))
 		return release;
 	log_error("the device does not release imports: error %d", err);

@@ -277,6 +277,31 @@ TEST(event, "The event of a kernel completes behind the release, and answers as 
 	fixture_close();
 }
 
+TEST(no_events,
+     "If the driver acquires and releases without an event, the kernel runs between, and its event "
+     "completes behind the release.")
+{
+	cl_kernel kernel;
+	cl_event event = NULL;
+	cl_mem mem;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, STUB_KHR_NO_EVENT);
+	fd = fake_dmabuf_create("a", PAGE);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	kernel = fixture_create_increment(mem);
+	stub_trace_clear();
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, &event), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
+	EXPECT_EQ(stub_trace_count("release"), 1);
+	khr_expect_order();
+	cl.clReleaseEvent(event);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	close(fd);
+	fixture_close();
+}
+
 TEST(once_each, "A kernel with an import and a sub-buffer of the import acquires the import once.")
 {
 	cl_mem mem, part;

@@ -149,6 +149,8 @@ static cl_int khr_enqueue(cl_int err, cl_command_queue handle, bool acquires, cl
 
 	if (!err && (!count || !mems))
 		err = CL_INVALID_VALUE;
+	if (khr_has(STUB_KHR_NO_EVENT))
+		event = NULL;
 	for (cl_uint i = 0; i < count && !err; i++) {
 		err = khr_enqueue_one(handle, acquires, mems[i], before ? 1 : num,
 				      before ? &before : list, i == count - 1 ? event : &one);

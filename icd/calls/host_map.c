@@ -48,15 +48,17 @@ static void *host_map_refuse(cl_int err, cl_int *errcode_ret)
 	return NULL;
 }
 
-/* If the map has failed, the application gets no pointer: the driver takes the pointer back. */
+/* If access fails behind the driver's map, the application gets no pointer: the driver takes the pointer back. */
 static void *host_map_end(struct host_map *m, cl_command_queue queue, cl_mem mem, void *ptr,
 			  cl_int err, cl_bool blocking, cl_int *errcode_ret)
 {
+	const bool is_mapped = !err && ptr;
+
 	err = access_end(&m->access, err, blocking);
-	if (err && ptr) {
+	if (err && is_mapped)
 		next.clEnqueueUnmapMemObject(queue, mem, ptr, 0, NULL, NULL);
+	if (err)
 		ptr = NULL;
-	}
 	if (m->mapping && err)
 		mapping_cancel(m->mapping);
 	else if (m->mapping)

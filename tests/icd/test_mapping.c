@@ -58,6 +58,21 @@ TEST(list_of_none,
 	run_close(&r);
 }
 
+TEST(failed_pointer, "A pointer that comes with an error of the driver's is not unmapped.")
+{
+	struct run r = run_open_for_host(0);
+	cl_int err = CL_SUCCESS;
+
+	stub_set(STUB_FAILED_HANDLE, 1);
+	stub_fail("clEnqueueMapBuffer", 1, CL_OUT_OF_RESOURCES);
+	EXPECT(!cl.clEnqueueMapBuffer(r.queue, r.a.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL,
+				      &err));
+	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(stub_calls("clEnqueueUnmapMemObject"), 0);
+	stub_set(STUB_FAILED_HANDLE, 0);
+	run_close(&r);
+}
+
 TEST_EACH(start_fails, struct queue_kind, queue_kinds,
 	  "If START of a map failed, the unmap makes no END.")
 {

@@ -250,6 +250,34 @@ TEST(imports_outlive_context, "An import works after the application has release
 	fixture_close();
 }
 
+TEST(context_of_ended_command,
+     "A context whose commands have ended is gone with its queue, however late the driver's thread "
+     "drops the commands.")
+{
+	const cl_int zero = 0;
+	cl_command_queue queue;
+	cl_context context;
+	cl_mem mem;
+	long live;
+
+	fixture_reset();
+	fixture_open();
+	live = stub_live(STUB_CONTEXT);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	mem = cl.clCreateBuffer(context, 0, 64, NULL, NULL);
+	stub_set(STUB_DROP_DELAY, 100);
+	EXPECT_EQ(cl.clEnqueueFillBuffer(queue, mem, &zero, sizeof(zero), 0, 64, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(queue), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(stub_live(STUB_CONTEXT), live);
+	EXPECT(!stub_is_live(context, STUB_CONTEXT));
+	fixture_close();
+}
+
 TEST(failed_creation, "A failed creation of a context is passed on, and leaves no object.")
 {
 	cl_int err = 1;

@@ -16,6 +16,7 @@ FORK_SAFE(sched_lock, 105);
 static void sched_forget(void)
 {
 	pthread_cond_init(&sched_changed, NULL);
+	queues_forget();
 }
 
 __attribute__((constructor)) static void sched_forget_atfork(void)

@@ -277,6 +277,13 @@ struct queue {
 
 void queue_put(struct queue *queue);
 
+/*
+ * Waits until what has ended is dropped, for a second at most: a callback of an event may wait for
+ * the caller.
+ */
+void queues_settle(void);
+void queues_forget(void); /* in a child of fork() */
+
 /* Hands @op to the queue.  The queue takes over the op's memory objects, also on failure. */
 cl_int queue_submit(cl_command_queue handle, struct op *op, cl_uint num, const cl_event *list,
 		    cl_event *event, bool blocking);

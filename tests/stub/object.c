@@ -117,6 +117,7 @@ void object_destroy(void *object)
 
 long stub_live(enum stub_kind kind)
 {
+	queues_settle();
 	return atomic_load(&live[kind]);
 }
 
@@ -141,6 +142,7 @@ int stub_live_settles(long count)
 
 int stub_is_live(const void *handle, enum stub_kind kind)
 {
+	queues_settle();
 	return object_get(handle, kind) != NULL;
 }
 

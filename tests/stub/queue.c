@@ -101,6 +101,20 @@ static void callbacks_later(struct queue *queue, struct event *event, struct cal
 	pthread_detach(thread);
 }
 
+/* Commands and queues that have ended, and whose references a thread has still to drop. */
+static atomic_uint ending;
+
+void queues_settle(void)
+{
+	for (int ms = 0; atomic_load(&ending) && ms < 1000; ms++)
+		sleep_ms(1);
+}
+
+void queues_forget(void)
+{
+	atomic_store(&ending, 0);
+}
+
 static void command_run(struct queue *queue, struct command *c, bool failed)
 {
 	struct command **at = &queue->first;
@@ -118,13 +132,16 @@ static void command_run(struct queue *queue, struct command *c, bool failed)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	atomic_fetch_add(&ending, 1);
 	due = event_change(c->event, status);
 	pthread_mutex_unlock(&sched_lock);
 	if (due && stub_get(STUB_CALLBACK_LATE))
 		callbacks_later(queue, c->event, due);
 	else
 		callbacks_run(c->event, due);
+	sleep_ms(stub_get(STUB_DROP_DELAY));
 	command_free(c);
+	atomic_fetch_sub(&ending, 1);
 }
 
 static void *queue_work(void *data)
@@ -147,8 +164,10 @@ static void *queue_work(void *data)
 	}
 	detached = queue->detached;
 	pthread_mutex_unlock(&sched_lock);
-	if (detached)
+	if (detached) {
 		object_destroy(queue);
+		atomic_fetch_sub(&ending, 1);
+	}
 	return NULL;
 }
 
@@ -168,6 +187,7 @@ void queue_put(struct queue *queue)
 	pthread_mutex_unlock(&sched_lock);
 	stub_context_put(context);
 	if (self) {
+		atomic_fetch_add(&ending, 1);
 		pthread_detach(thread);
 		return;
 	}

@@ -131,6 +131,7 @@ enum stub_option {
 	STUB_HANG_WRITE_IMAGE, /* while set, clEnqueueWriteImage does not return */
 	STUB_PRELOADED, /* clCreateContext calls stub_preloaded(), and aborts without the function */
 	STUB_ADDS_VARIABLE, /* the driver adds to its variable: 1 at the first list of devices, 2 at the start */
+	STUB_DROP_DELAY, /* milliseconds from a command's end until its references are dropped */
 	STUB_NUM_OPTIONS
 };
 
@@ -240,7 +241,11 @@ STUB_API unsigned long stub_calls(const char *function);
 /* Argument @i of the last call of @function, or 0 before the first call. */
 STUB_API uintptr_t stub_arg(const char *function, unsigned i);
 
-/* Counts live objects: of @kind, or of all kinds but platforms and devices. */
+/*
+ * Counts live objects: of @kind, or of all kinds but platforms and devices.  As in drivers, a
+ * queue's thread drops the references of a command after the command's end: the count waits, a
+ * second at most, until the threads have dropped them.
+ */
 STUB_API long stub_live(enum stub_kind kind);
 STUB_API long stub_live_all(void);
 

@@ -2,6 +2,7 @@
 /* clImportMemoryARM. */
 #include "icd/access/mapping.h"
 #include "icd/calls/import_memory.h"
+#include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
 #include "icd/config.h"
 #include "icd/error.h"
@@ -13,17 +14,6 @@
 #include "icd/program.h"
 #include "util/log.h"
 #include "util/thread.h"
-
-#define MAX_PLATFORMS 64 /* that are asked for a function */
-
-/* The arguments of the application. */
-struct import_call {
-	cl_context context;
-	cl_mem_flags flags;
-	const cl_import_properties_arm *properties;
-	void *memory;
-	size_t size;
-};
 
 struct request {
 	struct properties properties;
@@ -187,114 +177,6 @@ cl_mem import_memory_in_place(cl_context handle, struct context *context,
 	return mem;
 }
 
-/* The type that a list asks for; IMPORT_TYPES for a type that only a driver can know. */
-static enum import_type peek_type(const cl_import_properties_arm *list)
-{
-	for (; list && *list; list += 2) {
-		if (*list != CL_IMPORT_TYPE_ARM)
-			continue;
-		if (list[1] == CL_IMPORT_TYPE_DMA_BUF_ARM)
-			return IMPORT_DMABUF;
-		return list[1] == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST : IMPORT_TYPES;
-	}
-	return IMPORT_HOST;
-}
-
-typedef __typeof__(&clImportMemoryARM) import_memory_fn;
-
-/* The driver's own function, for a type that the driver serves. */
-struct native_import {
-	import_memory_fn call;	      /* NULL: the layer imports */
-	const struct method_ops *ops; /* the method */
-	bool has_version; /* the rules of the version that the environment asks for hold */
-};
-
-static import_memory_fn import_memory_of_platform(cl_platform_id platform)
-{
-	if (!next.clGetExtensionFunctionAddressForPlatform)
-		return NULL;
-	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(platform,
-									       "clImportMemoryARM");
-}
-
-static void import_memory_find_native(const struct context *context,
-				      const cl_import_properties_arm *properties,
-				      struct native_import *native)
-{
-	native->ops = context_native(context, peek_type(properties));
-	if (native->ops)
-		native->call = import_memory_of_platform(context_platform(context));
-	native->has_version = native->call && config_version_is_set() &&
-			      context_is_selected(context);
-}
-
-static bool import_memory_has_native_driver(void)
-{
-	cl_platform_id platforms[MAX_PLATFORMS];
-	cl_uint count = 0;
-
-	if (next.clGetPlatformIDs(MAX_PLATFORMS, platforms, &count))
-		return false;
-	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++)
-		if (import_memory_of_platform(platforms[i]))
-			return true;
-	return false;
-}
-
-/*
- * In a context without a record, for want of memory perhaps.  A handle that may be wrong goes to a
- * driver only if a driver has the function: without the layer, the program would call that driver.
- */
-static void import_memory_find_unrecorded(const struct import_call *call,
-					  struct native_import *native)
-{
-	struct context *context = import_memory_has_native_driver() ? context_ask(call->context)
-								    : NULL;
-
-	if (context)
-		import_memory_find_native(context, call->properties, native);
-	if (!native->call)
-		log_error("the context was not created through this layer, or is gone");
-	context_put(context);
-}
-
-/* The record of an import of the driver's, for the rules of the version that was asked for. */
-static cl_int import_memory_record_native(const struct import_call *call,
-					  const struct method_ops *ops, cl_mem mem)
-{
-	const struct method_buffer buffer = { mem, NULL };
-	struct import_region *region;
-	cl_int err = error_to_cl(import_of_driver(call->size, &region));
-
-	if (err)
-		return err;
-	err = import_memory_record(ops, &buffer, call->context, region, NULL);
-	import_put(region);
-	return err;
-}
-
-/* The driver's import, with the driver's rules, or with those of a version as well. */
-static cl_mem import_memory_by_driver(const struct import_call *call,
-				      const struct native_import *native, cl_int *errcode_ret)
-{
-	cl_int err = CL_SUCCESS;
-	cl_mem mem;
-
-	if (!native->has_version)
-		return native->call(call->context, call->flags, call->properties, call->memory,
-				    call->size, errcode_ret);
-	mem = native->call(call->context, call->flags, call->properties, call->memory, call->size,
-			   &err);
-	if (is_created(mem, err)) {
-		err = import_memory_record_native(call, native->ops, mem);
-		if (err)
-			next.clReleaseMemObject(mem);
-	}
-	if (errcode_ret)
-		*errcode_ret = err;
-	return err ? NULL : mem;
-}
-
 /*
  * The first import runs the self-tests of the devices.  Drivers map memory for self-tests, perhaps
  * where the application has a hole, so host memory is checked before.
@@ -306,8 +188,8 @@ static cl_int check_before_tests(struct context *context, const struct import_ca
 	struct import_region *region;
 	cl_int err;
 
-	if (!context_is_first_import(context) || peek_type(call->properties) != IMPORT_HOST ||
-	    !call->memory || !call->size)
+	if (!context_is_first_import(context) ||
+	    native_import_type(call->properties) != IMPORT_HOST || !call->memory || !call->size)
 		return CL_SUCCESS;
 	err = error_to_cl(import_get(&desc, &region));
 	if (!err)
@@ -326,7 +208,7 @@ static cl_mem import_memory_in(struct context *context, const struct import_call
 	struct request r;
 
 	*err = CL_SUCCESS;
-	import_memory_find_native(context, call->properties, native);
+	native_import_find(context, call->properties, native);
 	if (native->call)
 		return NULL;
 	*err = request_parse(call, &r);
@@ -349,7 +231,7 @@ static cl_mem import_unless_native(const struct import_call *call, cl_int *err,
 	log_clear();
 	*err = CL_INVALID_CONTEXT;
 	if (!context) {
-		import_memory_find_unrecorded(call, native);
+		native_import_find_unrecorded(call, native);
 		return NULL;
 	}
 	context_tests_begin(context);
@@ -371,7 +253,7 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 
 	program_needs_no_hint();
 	if (native.call)
-		return import_memory_by_driver(&call, &native, errcode_ret);
+		return native_import_by_driver(&call, &native, errcode_ret);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return mem;

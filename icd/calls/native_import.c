@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/calls/native_import.h"
+
+#include "icd/config.h"
+#include "icd/error.h"
+#include "icd/layer.h"
+#include "icd/methods/method.h"
+#include "icd/objects/memobj.h"
+#include "util/log.h"
+
+#define MAX_PLATFORMS 64 /* that are asked for a function */
+
+enum import_type native_import_type(const cl_import_properties_arm *list)
+{
+	for (; list && *list; list += 2) {
+		if (*list != CL_IMPORT_TYPE_ARM)
+			continue;
+		if (list[1] == CL_IMPORT_TYPE_DMA_BUF_ARM)
+			return IMPORT_DMABUF;
+		return list[1] == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST : IMPORT_TYPES;
+	}
+	return IMPORT_HOST;
+}
+
+static import_memory_fn native_import_of_platform(cl_platform_id platform)
+{
+	if (!next.clGetExtensionFunctionAddressForPlatform)
+		return NULL;
+	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(platform,
+									       "clImportMemoryARM");
+}
+
+void native_import_find(const struct context *context, const cl_import_properties_arm *properties,
+			struct native_import *native)
+{
+	native->ops = context_native(context, native_import_type(properties));
+	if (native->ops)
+		native->call = native_import_of_platform(context_platform(context));
+	native->has_version = native->call && config_version_is_set() &&
+			      context_is_selected(context);
+}
+
+static bool native_import_has_driver(void)
+{
+	cl_platform_id platforms[MAX_PLATFORMS];
+	cl_uint count = 0;
+
+	if (next.clGetPlatformIDs(MAX_PLATFORMS, platforms, &count))
+		return false;
+	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++)
+		if (native_import_of_platform(platforms[i]))
+			return true;
+	return false;
+}
+
+void native_import_find_unrecorded(const struct import_call *call, struct native_import *native)
+{
+	struct context *context = native_import_has_driver() ? context_ask(call->context) : NULL;
+
+	if (context)
+		native_import_find(context, call->properties, native);
+	if (!native->call)
+		log_error("the context was not created through this layer, or is gone");
+	context_put(context);
+}
+
+/* The record of an import of the driver's, for the rules of the version that was asked for. */
+static cl_int native_import_record(const struct import_call *call, const struct method_ops *ops,
+				   cl_mem mem)
+{
+	struct memobj like = { .handle = mem, .context = call->context, .method = ops };
+	cl_int err = error_to_cl(import_of_driver(call->size, &like.region));
+
+	if (err)
+		return err;
+	err = memobj_add(&like);
+	import_put(like.region);
+	return err;
+}
+
+cl_mem native_import_by_driver(const struct import_call *call, const struct native_import *native,
+			       cl_int *errcode_ret)
+{
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	if (!native->has_version)
+		return native->call(call->context, call->flags, call->properties, call->memory,
+				    call->size, errcode_ret);
+	mem = native->call(call->context, call->flags, call->properties, call->memory, call->size,
+			   &err);
+	if (is_created(mem, err)) {
+		err = native_import_record(call, native->ops, mem);
+		if (err)
+			next.clReleaseMemObject(mem);
+	}
+	if (errcode_ret)
+		*errcode_ret = err;
+	return err ? NULL : mem;
+}

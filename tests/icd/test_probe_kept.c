@@ -211,7 +211,7 @@ TEST(late_answer,
 	probe_install_layer(script);
 	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
 	close(creat(late, 0600));
-	for (int i = 0; i < 200 && status; i++) {
+	for (int i = 0; i < 1200 && status; i++) {
 		status = probe_run_program(probe_keep_with_installed);
 		usleep(50000);
 	}

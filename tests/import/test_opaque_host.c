@@ -502,11 +502,14 @@ HOST_TEST(child, "A child makes registrations of its own.")
 	driver_put(&i);
 }
 
+static atomic_bool host_answers;
+
 static void host_block(uint64_t kept)
 {
-	const struct timespec second = { 1, 0 };
+	const struct timespec tick = { 0, 1000000 };
 
-	nanosleep(&second, NULL);
+	for (int ms = 0; ms < 30000 && !atomic_load(&host_answers); ms++)
+		nanosleep(&tick, NULL);
 	driver_forget(kept);
 }
 
@@ -516,6 +519,7 @@ HOST_TEST(forked_blocked, "A driver that does not answer holds a fork up for a m
 	host_register(host_map_new(), SIZE);
 	host_fork();
 	EXPECT_EQ(driver_forgotten, 0);
+	atomic_store(&host_answers, true);
 	driver_settle(0);
 }
 

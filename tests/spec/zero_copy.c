@@ -161,6 +161,21 @@ __attribute__((no_sanitize("thread"))) static void *zero_copy_poke_later(void *b
 	return NULL;
 }
 
+/* Returns whether the kernel saw the byte.  On a busy machine the kernel may end before the write. */
+static bool zero_copy_watch(cl_kernel k, unsigned char *memory)
+{
+	const size_t one = 1;
+	pthread_t writer;
+
+	memory[0] = memory[1] = 0;
+	EXPECT_EQ(pthread_create(&writer, NULL, zero_copy_poke_later, memory), 0);
+	EXPECT_EQ(clEnqueueNDRangeKernel(spec.queue, k, 1, NULL, &one, &one, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	pthread_join(writer, NULL);
+	return memory[1] == 1;
+}
+
 /*
  * The strongest proof: a kernel sees a byte that the host writes during the run.  The text forbids
  * simultaneous accesses, so the outcome is undefined for other implementations.
@@ -170,9 +185,8 @@ TEST(kernel_sees_writes_while_it_runs,
      "error when mapping is not possible.")
 {
 	const cl_uint tries = 400 * 1000 * 1000;
-	const size_t one = 1;
 	unsigned char *memory;
-	pthread_t writer;
+	bool is_seen = false;
 	cl_mem mem;
 	cl_kernel k;
 
@@ -183,11 +197,9 @@ TEST(kernel_sees_writes_while_it_runs,
 	k = kernels_create("watch");
 	EXPECT_EQ(clSetKernelArg(k, 0, sizeof(mem), &mem), CL_SUCCESS);
 	EXPECT_EQ(clSetKernelArg(k, 1, sizeof(tries), &tries), CL_SUCCESS);
-	EXPECT_EQ(pthread_create(&writer, NULL, zero_copy_poke_later, memory), 0);
-	clEnqueueNDRangeKernel(spec.queue, k, 1, NULL, &one, &one, 0, NULL, NULL);
-	clFinish(spec.queue);
-	pthread_join(writer, NULL);
-	EXPECT_BYTE(memory[1], 1);
+	for (int i = 0; i < 5 && !is_seen; i++)
+		is_seen = zero_copy_watch(k, memory);
+	EXPECT(is_seen);
 }
 
 TEST(read_only_mapping, "R6-06 Memory imported through this interface will be mapped into the "

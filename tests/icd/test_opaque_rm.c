@@ -326,6 +326,20 @@ TEST(rm_kept_result,
 	opaque_rm_close();
 }
 
+TEST(rm_kept_environment,
+     "A kept result holds for the environment: with a variable more a driver may copy.")
+{
+	opaque_rm_reset();
+	opaque_rm_open();
+	fixture_close();
+	setenv("CL_STUB_OTHER", "1", 1);
+	fake_rm.pins_made = 0;
+	opaque_rm_open();
+	EXPECT(fake_rm.pins_made > 0);
+	unsetenv("CL_STUB_OTHER");
+	opaque_rm_close();
+}
+
 TEST(rm_failed_handle, "A handle that comes with an error of OpenCL's is left alone.")
 {
 	cl_int err = CL_SUCCESS;

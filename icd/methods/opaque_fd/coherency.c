@@ -10,12 +10,13 @@
 #include "icd/methods/opaque_fd/coherency_test.h"
 #include "icd/methods/opaque_fd/large.h"
 #include "icd/objects/device.h"
+#include "icd/selftest/identity.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/selftest/selftest.h"
 #include "icd/text.h"
 #include "util/lock.h"
 
-#define REVISION 3 /* of the self-test: results of other revisions are not read */
+#define REVISION 4 /* of the self-test: results of other revisions are not read */
 
 struct coherency_record {
 	struct coherency_record *next;
@@ -27,22 +28,26 @@ struct coherency_record {
 LOCK_DEFINE(coherency_lock, LOCK_LAST); /* the list */
 static struct coherency_record *coherency_records GUARDED_BY(coherency_lock);
 
-/* NULL: no memory. */
+static cl_platform_id coherency_platform(cl_device_id device)
+{
+	cl_platform_id platform = NULL;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+	return platform;
+}
+
+/* NULL: nothing can be kept. */
 static char *coherency_key(cl_device_id device, const unsigned char *uuid, unsigned int exporter)
 {
-	char *name = device_string(device, CL_DEVICE_NAME),
-	     *driver = device_string(device, CL_DRIVER_VERSION),
-	     *version = device_string(device, CL_DEVICE_VERSION);
-	char text[2 * IMPORT_UUID_SIZE + 1], *key;
+	char text[2 * IMPORT_UUID_SIZE + 1], *identity, *key;
 
 	for (size_t i = 0; i < IMPORT_UUID_SIZE; i++)
 		snprintf(text + 2 * i, 3, "%02x", uuid[i]);
-	key = text_create("opaque_fd %d by %s on %s, driver %s, %s, %s", REVISION,
-			  import_exporter_get(exporter)->name, name ? name : "?",
-			  driver ? driver : "?", version ? version : "?", text);
-	free(name);
-	free(driver);
-	free(version);
+	identity = identity_device(device, coherency_platform(device));
+	key = identity ? text_create("opaque_fd %d by %s, %s, %s", REVISION,
+				     import_exporter_get(exporter)->name, text, identity)
+		       : NULL;
+	free(identity);
 	return key;
 }
 

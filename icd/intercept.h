@@ -9,6 +9,7 @@
 	/* info.c */                                \
 	F(clGetPlatformIDs)                         \
 	F(clGetPlatformInfo)                        \
+	F(clGetDeviceIDs)                           \
 	F(clGetDeviceInfo)                          \
 	/* icd/address.c */                         \
 	F(clGetExtensionFunctionAddress)            \

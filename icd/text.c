@@ -15,3 +15,22 @@ char *text_create(const char *format, ...)
 	va_end(args);
 	return length < 0 ? NULL : text;
 }
+
+unsigned long long text_hash(const char *text)
+{
+	unsigned long long h = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	return h;
+}
+
+/* The finalizer is splitmix64's. */
+unsigned long long text_summand(const char *text)
+{
+	unsigned long long h = text_hash(text);
+
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+	h = (h ^ h >> 27) * 0x94d049bb133111eb;
+	return h ^ h >> 31;
+}

@@ -9,4 +9,13 @@
 /* As asprintf() does; the caller frees it.  NULL: no memory. */
 __attribute__((format(printf, 1, 2))) char *text_create(const char *format, ...);
 
+/* FNV-1a. */
+unsigned long long text_hash(const char *text);
+
+/*
+ * A hash for sums.  In a plain FNV hash the last character changes few bits, so changes of two
+ * texts may cancel out in a sum.
+ */
+unsigned long long text_summand(const char *text);
+
 #endif /* ICD_TEXT_H */

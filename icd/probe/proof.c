@@ -8,6 +8,7 @@
 #include "icd/config.h"
 #include "icd/layer.h"
 #include "icd/selftest/identity.h"
+#include "icd/text.h"
 #include "util/restricted.h"
 
 bool proof_is_named(const struct proof *proof, const char *name, size_t length)
@@ -24,7 +25,7 @@ static bool proof_platform_key(cl_platform_id platform, char key[PROBE_KEY_SIZE]
 	if (!identity)
 		return false;
 	snprintf(key, PROBE_KEY_SIZE, "%016llx.%016llx", identity_environment(),
-		 identity_hash(identity));
+		 text_hash(identity));
 	free(identity);
 	return true;
 }

@@ -25,15 +25,6 @@
 #define LIMITS_SIZE 160
 #define LONGEST 1100 /* of longer names the hash is used */
 
-unsigned long long identity_hash(const char *text)
-{
-	unsigned long long h = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3;
-	return h;
-}
-
 bool identity_is_privileged(void)
 {
 	return getauxval(AT_SECURE);
@@ -155,6 +146,15 @@ static bool library_of_platform(cl_platform_id platform, struct library *library
 	return false;
 }
 
+static _Atomic(unsigned long long) environment; /* 0: not known yet */
+static atomic_bool environment_is_told;
+
+/* Some drivers of the process may have read other variables than others. */
+static bool identity_is_mixed(void)
+{
+	return !atomic_load(&environment_is_told) && start_is_changed();
+}
+
 /* A library is known by the build ID, which outlives the file, or by the file's size and time. */
 static char *identity_library(cl_platform_id platform)
 {
@@ -171,59 +171,11 @@ static char *identity_library(cl_platform_id platform)
 			   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-/* Set, Intel's driver reads dozens of variables whose names have nothing in common. */
-#define NEO_READS_ALL "NEOReadDebugKeys"
-
-/* Variables without influence, variables without inheritance by a probe process, and LD_PRELOAD. */
-static bool is_ignored(const char *variable)
-{
-	static const char *const ignored[] = {
-		"OPENCL_LAYERS=",
-		"CLIMPORT_LOG=",
-		"CLIMPORT_PROBE=",
-		"LD_PRELOAD=",
-	};
-
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		if (!strncmp(variable, ignored[i], strlen(ignored[i])))
-			return true;
-	return false;
-}
-
-/* Variables by which drivers, and the layer, choose devices and ways of work. */
-static bool chooses_devices(const char *variable)
-{
-	static const char *const prefixes[] = {
-		"POCL_",  "CUDA_", "NVIDIA_", "NV_",	 "RUSTICL_",  "MESA_", "GALLIUM_",
-		"LIBGL_", "DRI_",  "RADEON_", "AMD_",	 "HSA_",      "ROCR_", "HIP_",
-		"GPU_",	  "LP_",   "ZE_",     "INTEL_",	 "IGC_",      "NEO",   "CL_",
-		"OCL_",	  "CLVK_", "VK_",     "OPENCL_", "CLIMPORT_",
-	};
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}
-
-/*
- * A hash for sums.  In a plain FNV hash the last character changes few bits, so changes of two
- * variables may cancel out in a sum.  The finalizer is splitmix64's.
- */
-static unsigned long long identity_summand(const char *text)
-{
-	unsigned long long h = identity_hash(text);
-
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
-	h = (h ^ h >> 27) * 0x94d049bb133111eb;
-	return h ^ h >> 31;
-}
-
 /* 0: no library that a probe process has is preloaded. */
 static unsigned long long preload_hash(void)
 {
 	char *libraries = preload_describe();
-	const unsigned long long hash = libraries && *libraries ? identity_summand(libraries) : 0;
+	const unsigned long long hash = libraries && *libraries ? text_summand(libraries) : 0;
 
 	free(libraries);
 	return hash;
@@ -235,24 +187,19 @@ static unsigned long long preload_hash(void)
  */
 static unsigned long long environment_hash(void)
 {
-	unsigned long long sum = identity_summand(place_layers_below()) + preload_hash();
-	bool all = start_variable(NEO_READS_ALL);
-
-	for (char **variable = start_environment(); *variable; variable++)
-		if (!is_ignored(*variable) && (all || chooses_devices(*variable)))
-			sum += identity_summand(*variable);
-	return sum;
+	return text_summand(place_layers_below()) + preload_hash() + start_sum();
 }
-
-static _Atomic(unsigned long long) environment; /* 0: not known yet */
 
 unsigned long long identity_environment(void)
 {
+	const bool is_changed = identity_is_mixed();
 	unsigned long long known = atomic_load_explicit(&environment, memory_order_relaxed);
 
+	if (is_changed)
+		return environment_hash();
 	if (!known) {
 		known = environment_hash();
-		identity_set_environment(known);
+		atomic_store_explicit(&environment, known, memory_order_relaxed);
 	}
 	return known;
 }
@@ -260,6 +207,7 @@ unsigned long long identity_environment(void)
 void identity_set_environment(unsigned long long hash)
 {
 	atomic_store_explicit(&environment, hash, memory_order_relaxed);
+	atomic_store(&environment_is_told, true);
 }
 
 /*
@@ -292,7 +240,7 @@ static char *identity_join(const char *library, char **parts, size_t count)
 		return NULL;
 	}
 	if (length > LONGEST)
-		sprintf(full, "hash %016llx", identity_hash(full));
+		sprintf(full, "hash %016llx", text_hash(full));
 	return full;
 }
 
@@ -305,7 +253,7 @@ char *identity_device(cl_device_id device, cl_platform_id platform)
 		device_string(device, CL_DEVICE_VERSION),
 		device_string(device, CL_DRIVER_VERSION),
 	};
-	char *library = identity_library(platform);
+	char *library = identity_is_mixed() ? NULL : identity_library(platform);
 	char *text = identity_join(library, parts, sizeof(parts) / sizeof(parts[0]));
 
 	free(library);
@@ -321,7 +269,7 @@ char *identity_platform(cl_platform_id platform, bool *lasting)
 	};
 	char *library = identity_library(platform), *text;
 
-	*lasting = library;
+	*lasting = library && !identity_is_mixed();
 	text = identity_join(library ? library : "a library", parts,
 			     sizeof(parts) / sizeof(parts[0]));
 	free(library);

@@ -12,9 +12,6 @@
 
 #include "icd/cl_compat.h"
 
-/* FNV-1a, of text. */
-unsigned long long identity_hash(const char *text);
-
 /*
  * The environment's part of keys: a hash of the environment with which the drivers were started
  * (start.h).  A probe process is told the part of the process that asks: a loader may run a driver, which

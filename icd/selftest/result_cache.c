@@ -30,7 +30,7 @@
 static char *result_cache_path(const char *key)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-	const unsigned long long hash = identity_hash(key);
+	const unsigned long long hash = text_hash(key);
 
 	/* "All paths set in these environment variables must be absolute": XDG base directories */
 	if (cache && cache[0] == '/')

@@ -466,6 +466,73 @@ TEST(set_late,
 	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
 }
 
+static int query_after(const char *name)
+{
+	probe_get_platform();
+	setenv(name, "7", 1);
+	return probe_query_device();
+}
+
+static int query_then_change(void)
+{
+	int ret = probe_query_platform();
+
+	setenv("CL_STUB_LATE", "7", 1);
+	return ret || probe_query_device();
+}
+
+static int query_after_change(void)
+{
+	return query_after("CL_STUB_LATE");
+}
+
+static int query_after_other_change(void)
+{
+	return query_after("LATE");
+}
+
+static const struct program_change {
+	const char *name;
+	int (*program)(void);
+	int kept; /* 0: nothing */
+} program_changes[] = {
+	{ "before_devices_are_listed", query_after_change, 0 },
+	{ "of_no_driver", query_after_other_change, 1 },
+};
+
+TEST_EACH(changed_by_program, struct program_change, program_changes,
+	  "If the program changes a variable of drivers after the start, nobody knows which of the "
+	  "values drivers have read: the device has the name, and nothing is kept.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(row->program), 0);
+	EXPECT_EQ(probe_count_kept() > 0, row->kept);
+}
+
+TEST(changed_after_query, "Results from before a change by the program stay, and none is added.")
+{
+	int before;
+
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	before = probe_count_kept();
+	EXPECT_EQ(probe_run_program(query_then_change), 0);
+	EXPECT_EQ(probe_count_kept(), before);
+}
+
+static int query_other_device(void)
+{
+	probe_get_platform();
+	setenv("CLIMPORT_DEVICE", "7", 1);
+	return probe_platform_reports() || probe_device_reports();
+}
+
+TEST(changed_choice, "A choice of devices that the program makes late holds for the platform, too.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(query_other_device), 0);
+}
+
 /* The driver has native kernels, so device queries start no probe. */
 TEST(another_device_choice, "A device's kept results hold for the environment of their test.")
 {

@@ -137,6 +137,8 @@ static cl_int access_bracket(struct access *a, cl_command_queue queue, struct me
 		return CL_OUT_OF_HOST_MEMORY;
 	}
 	err = set.count ? access_begin_set(a, queue, &set, edges) : CL_SUCCESS;
+	if (!set.count && (a->num_wait || a->event))
+		queue_bracket_close(queue);
 	region_set_free(&set);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <CL/climport.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { RM_PAGES = 16 };
 
@@ -119,5 +120,47 @@ TEST(rm_in_place_registered, "Buffers on memory that the program has registered 
 	EXPECT_EQ(fake_rm.pins_made, pins + 1);
 	climport_unregister(&r);
 	munmap(p, RM_PAGES * PAGE);
+	rm_in_place_close();
+}
+
+/* A kernel on a dma-buf without an event, then a kernel on @second with an event. */
+static void rm_in_place_expect_end(cl_mem dmabuf, cl_mem second)
+{
+	cl_kernel first_kernel = fixture_create_increment(dmabuf),
+		  second_kernel = fixture_create_increment(second);
+	cl_event done;
+
+	for (int i = 0; i < 20; i++) {
+		stub_trace_clear();
+		EXPECT_EQ(fixture_enqueue(fix.queue, first_kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(fix.queue, second_kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+		EXPECT_EQ(stub_trace_count("sync END"), 1);
+		EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
+	}
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseKernel(first_kernel), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseKernel(second_kernel), CL_SUCCESS);
+}
+
+TEST(rm_in_place_ends_brackets,
+     "The event of a kernel on a buffer in place, or on an image of one, is behind the end of what "
+     "earlier kernels of the queue did to a dma-buf.")
+{
+	int fd = fake_dmabuf_create("frame", PAGE);
+	cl_mem dmabuf, buffer, image;
+
+	rm_in_place_open();
+	fake_rm.exporter = "udmabuf";
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
+	dmabuf = fixture_import_dmabuf(fd, PAGE);
+	buffer = test_in_place_create(CL_MEM_READ_WRITE, pages_map(1), PAGE);
+	image = fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, buffer, 16, 0, 0);
+	rm_in_place_expect_end(dmabuf, buffer);
+	rm_in_place_expect_end(dmabuf, image);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(buffer);
+	cl.clReleaseMemObject(dmabuf);
+	close(fd);
 	rm_in_place_close();
 }

@@ -116,8 +116,19 @@ static cl_mem import_memory_create(cl_context handle, struct context *context,
 	return NULL;
 }
 
+/* The driver may have failed to tell of the type before. */
+static cl_int import_memory_by_native(const struct context *context, const struct method_ops *ops,
+				      struct native_import *native)
+{
+	native_import_find_by(context, ops, native);
+	if (native->call)
+		return CL_SUCCESS;
+	log_error("the driver reports the extension, but has no clImportMemoryARM");
+	return CL_INVALID_OPERATION;
+}
+
 static cl_mem import_memory_import(cl_context handle, struct context *context, struct request *r,
-				   cl_int *err)
+				   cl_int *err, struct native_import *native)
 {
 	const struct method_ops *ops;
 	struct import_region *region;
@@ -130,8 +141,7 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 		return NULL;
 	}
 	if (!ops->create) {
-		log_error("the driver reports the extension, but has no clImportMemoryARM");
-		*err = CL_INVALID_OPERATION;
+		*err = import_memory_by_native(context, ops, native);
 		return NULL;
 	}
 	r->desc.cpu_optional = ops->cpu_optional;
@@ -214,7 +224,7 @@ static cl_mem import_memory_in(struct context *context, const struct import_call
 	*err = request_parse(call, &r);
 	if (!*err)
 		*err = hole;
-	return *err ? NULL : import_memory_import(call->context, context, &r, err);
+	return *err ? NULL : import_memory_import(call->context, context, &r, err, native);
 }
 
 /*

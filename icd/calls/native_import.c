@@ -8,8 +8,6 @@
 #include "icd/objects/memobj.h"
 #include "util/log.h"
 
-#define MAX_PLATFORMS 64 /* that are asked for a function */
-
 enum import_type native_import_type(const cl_import_properties_arm *list)
 {
 	for (; list && *list; list += 2) {
@@ -30,35 +28,40 @@ static import_memory_fn native_import_of_platform(cl_platform_id platform)
 									       "clImportMemoryARM");
 }
 
-void native_import_find(const struct context *context, const cl_import_properties_arm *properties,
-			struct native_import *native)
+void native_import_find_by(const struct context *context, const struct method_ops *ops,
+			   struct native_import *native)
 {
-	native->ops = context_native(context, native_import_type(properties));
+	native->ops = ops;
 	if (native->ops)
 		native->call = native_import_of_platform(context_platform(context));
 	native->has_version = native->call && config_version_is_set() &&
 			      context_is_selected(context);
 }
 
-static bool native_import_has_driver(void)
+void native_import_find(const struct context *context, const cl_import_properties_arm *properties,
+			struct native_import *native)
 {
-	cl_platform_id platforms[MAX_PLATFORMS];
+	native_import_find_by(context, context_native(context, native_import_type(properties)),
+			      native);
+}
+
+static cl_platform_id native_import_only_platform(void)
+{
+	cl_platform_id platform;
 	cl_uint count = 0;
 
-	if (next.clGetPlatformIDs(MAX_PLATFORMS, platforms, &count))
-		return false;
-	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++)
-		if (native_import_of_platform(platforms[i]))
-			return true;
-	return false;
+	return !next.clGetPlatformIDs(1, &platform, &count) && count == 1 ? platform : NULL;
 }
 
 void native_import_find_unrecorded(const struct import_call *call, struct native_import *native)
 {
-	struct context *context = native_import_has_driver() ? context_ask(call->context) : NULL;
+	struct context *context = context_ask(call->context);
+	cl_platform_id platform = context ? NULL : native_import_only_platform();
 
 	if (context)
 		native_import_find(context, call->properties, native);
+	else if (platform)
+		native->call = native_import_of_platform(platform);
 	if (!native->call)
 		log_error("the context was not created through this layer, or is gone");
 	context_put(context);

@@ -35,9 +35,14 @@ enum import_type native_import_type(const cl_import_properties_arm *properties);
 void native_import_find(const struct context *context, const cl_import_properties_arm *properties,
 			struct native_import *native);
 
+/* The same where the method is known: @ops, or NULL. */
+void native_import_find_by(const struct context *context, const struct method_ops *ops,
+			   struct native_import *native);
+
 /*
- * In a context without a record, for want of memory perhaps.  A handle that may be wrong goes to a
- * driver only if a driver has the function: without the layer, the program would call that driver.
+ * In a context without a record.  If the layer saw the driver create the context, the driver is asked
+ * for its devices.  Any other handle may be wrong, and is not read: where there is one platform, the
+ * platform's function gets it, as without the layer.
  */
 void native_import_find_unrecorded(const struct import_call *call, struct native_import *native);
 

@@ -7,6 +7,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/method.h"
+#include "icd/objects/context_missed.h"
 #include "icd/objects/handle_table.h"
 #include "icd/selftest/job.h"
 #include "util/lock.h"
@@ -157,7 +158,8 @@ static struct context *context_create(cl_context handle, context_notify_fn notif
 
 struct context *context_ask(cl_context handle)
 {
-	struct context *context = context_create(handle, NULL, NULL);
+	struct context *context = context_missed_has(handle) ? context_create(handle, NULL, NULL)
+							     : NULL;
 
 	if (context)
 		handle_record_hold(&context->record);
@@ -169,12 +171,13 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 	struct context *context = context_create(handle, notify, user_data);
 
 	context_remove(handle, NULL);
-	if (!context)
-		return;
-	if (handle_table_add(&context_table, handle, context))
+	if (context && handle_table_add(&context_table, handle, context)) {
+		context_missed_remove(handle);
 		context_watch(context);
-	else
-		free(context);
+		return;
+	}
+	free(context);
+	context_missed_add(handle);
 }
 
 /* A reference if a handle of the application's goes, or NULL. */

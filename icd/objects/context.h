@@ -22,8 +22,8 @@ struct context *context_get(cl_context handle);
 void context_put(struct context *context);
 
 /*
- * What the driver says of a context without a record: a record of the caller's own, which
- * context_get() does not find, or NULL.  The driver may dereference @handle.  Drop with context_put().
+ * What the driver says of a context of which no record could be made (context_missed.h): a record of
+ * the caller's own, which context_get() does not find, or NULL.  Drop with context_put().
  */
 struct context *context_ask(cl_context handle);
 

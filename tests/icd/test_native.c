@@ -418,20 +418,75 @@ TEST_EACH(no_record, struct unrecorded, unrecordeds,
 	fixture_close();
 }
 
-TEST(no_record_to_be_made, "If the layer can make no record of a context during an import either, "
-			   "the import is CL_INVALID_CONTEXT.")
+static const struct unasked {
+	const char *name;
+	long platforms;
+	cl_int wanted;
+} unaskeds[] = {
+	{ "one_platform", 1, CL_SUCCESS },
+	{ "two_platforms", 2, CL_INVALID_CONTEXT },
+};
+
+TEST_EACH(
+	no_record_to_be_made, struct unasked, unaskeds,
+	"If the layer can make no record of a context during an import either, the import goes to "
+	"the driver of the only platform.")
 {
 	cl_context context;
 	cl_int err;
+	cl_mem mem;
 
-	native_open(STUB_NATIVE_HOST);
+	fixture_reset();
+	stub_set(STUB_PLATFORMS, row->platforms);
+	stub_set(STUB_NATIVE, 1);
+	stub_set(STUB_NATIVE_TYPES, STUB_NATIVE_HOST);
+	fixture_open();
 	stub_set(STUB_FAULT_STAYS, 1);
 	stub_fail("clGetContextInfo", 1, CL_OUT_OF_RESOURCES);
 	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
-	EXPECT_EQ(fixture_import_error(context, 0, NULL, pages_map(1), PAGE), CL_INVALID_CONTEXT);
+	mem = fix.import(context, CL_MEM_READ_WRITE, NULL, pages_map(1), PAGE, &err);
+	EXPECT_EQ(err, row->wanted);
 	stub_fail(NULL, 0, CL_SUCCESS);
+	if (mem)
+		cl.clReleaseMemObject(mem);
 	cl.clReleaseContext(context);
 	fixture_close();
+}
+
+TEST_EACH(
+	no_context, struct unasked, unaskeds,
+	"A handle that is no context is not read, and is CL_INVALID_CONTEXT as without the layer.")
+{
+	void *memory = pages_map(1);
+	cl_int err = 0;
+
+	fixture_reset();
+	stub_set(STUB_PLATFORMS, row->platforms);
+	stub_set(STUB_NATIVE, 1);
+	stub_set(STUB_NATIVE_TYPES, STUB_NATIVE_HOST);
+	fixture_open();
+	EXPECT(!fix.import((cl_context)8, CL_MEM_READ_WRITE, NULL, memory, PAGE, &err));
+	EXPECT_EQ(err, CL_INVALID_CONTEXT);
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), row->platforms == 1);
+	fixture_close();
+}
+
+TEST(told_late,
+     "A driver that fails to tell of the type once, and tells at the next query, gets the "
+     "import.")
+{
+	cl_int err;
+	cl_mem mem;
+
+	for (unsigned long fault = 1; fault <= 12; fault++) {
+		native_open(STUB_NATIVE_HOST);
+		stub_fail("clGetDeviceInfo", fault, CL_OUT_OF_HOST_MEMORY);
+		mem = fix.import(fix.context, CL_MEM_READ_WRITE, NULL, pages_map(1), PAGE, &err);
+		EXPECT_EQ(err, CL_SUCCESS);
+		stub_fail(NULL, 0, CL_SUCCESS);
+		cl.clReleaseMemObject(mem);
+		fixture_close();
+	}
 }
 
 static const struct guarded {

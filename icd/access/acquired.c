@@ -2,6 +2,7 @@
 #include "icd/access/acquired.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "icd/access/staged.h"
 #include "icd/error.h"
@@ -90,12 +91,53 @@ static void acquired_free(struct acquired *a)
 	free(a);
 }
 
-/* A marker stands for a command to which the driver gives no event: the marker waits for all before. */
-static cl_int acquired_mark(const struct acquired *a, cl_int err, cl_event *event)
+static cl_int acquired_enqueue_marker(const struct acquired *a, cl_uint num_wait,
+				      const cl_event *wait, cl_event *marker)
 {
-	if (err || *event)
+	cl_int err = next.clEnqueueMarkerWithWaitList(a->queue, num_wait, wait, marker);
+
+	if (is_created(*marker, err))
+		return CL_SUCCESS;
+	*marker = NULL;
+	return err ? err : CL_OUT_OF_RESOURCES;
+}
+
+/* @event: a marker, replaced by a marker that also waits for a list.  An error leaves @event alone. */
+static cl_int acquired_mark_list(const struct acquired *a, cl_uint num_wait, const cl_event *wait,
+				 cl_event *event)
+{
+	cl_event *all = malloc((num_wait + (size_t)1) * sizeof(*all)), marker = NULL;
+	cl_int err = CL_OUT_OF_HOST_MEMORY;
+
+	if (all) {
+		all[0] = *event;
+		memcpy(all + 1, wait, num_wait * sizeof(*all));
+		err = acquired_enqueue_marker(a, num_wait + 1, all, &marker);
+	}
+	free(all);
+	if (err)
 		return err;
-	return next.clEnqueueMarkerWithWaitList(a->queue, 0, NULL, event);
+	next.clReleaseEvent(*event);
+	*event = marker;
+	return CL_SUCCESS;
+}
+
+/*
+ * A marker stands for a command to which the driver gives no event.  The first marker waits for all commands
+ * before, and completes also if the commands fail.  So a second marker waits for the first marker, and for the
+ * command's wait list, whose failure is the command's.
+ */
+static cl_int acquired_mark(const struct acquired *a, cl_uint num_wait, const cl_event *wait,
+			    cl_event *event)
+{
+	cl_int err;
+
+	if (*event)
+		return CL_SUCCESS;
+	err = acquired_enqueue_marker(a, 0, NULL, event);
+	if (err || !num_wait)
+		return err;
+	return acquired_mark_list(a, num_wait, wait, event);
 }
 
 static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_event *wait)
@@ -103,7 +145,8 @@ static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_ev
 	cl_int err = memobj_enqueue_acquire(a->import, a->queue, a->count, a->imports, num_wait,
 					    wait, &a->event);
 
-	err = acquired_mark(a, err, &a->event);
+	if (!err)
+		err = acquired_mark(a, num_wait, wait, &a->event);
 	if (!is_created(a->event, err)) {
 		err = err ? err : CL_OUT_OF_RESOURCES;
 		log_error("the device acquires no imports: error %d", err);
@@ -216,7 +259,11 @@ static cl_event acquired_release(struct acquired *a, cl_event behind)
 	if (!a->count)
 		return NULL;
 	err = memobj_enqueue_release(a->import, a->queue, a->count, a->imports, behind, &release);
-	err = acquired_mark(a, err, &release);
+	if (!err) {
+		err = acquired_mark(a, 1, &behind, &release);
+		if (err && release)
+			next.clReleaseEvent(release);
+	}
 	if (is_created(release, err))
 		return release;
 	log_error("the device does not release imports: error %d", err);

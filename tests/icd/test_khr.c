@@ -302,6 +302,110 @@ TEST(no_events,
 	fixture_close();
 }
 
+/* The failure of a kernel on an import whose acquire and release give no event. */
+static const struct silent_failure {
+	const char *name;
+	bool of_list,
+		is_late; /* a failed wait list, before or behind the enqueue; else the kernel */
+	cl_int status;
+} silent_failures[] = {
+	{ "list_failed", true, false, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST },
+	{ "list_fails", true, true, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST },
+	{ "kernel_fails", false, false, CL_OUT_OF_RESOURCES },
+};
+
+static cl_event khr_enqueue_failing(const struct silent_failure *failure, cl_kernel kernel)
+{
+	cl_event go = NULL, event = NULL;
+	cl_int err;
+
+	stub_set(STUB_KERNEL_FAIL, failure->of_list ? 0 : failure->status);
+	if (failure->of_list)
+		go = cl.clCreateUserEvent(fix.context, &err);
+	if (go && !failure->is_late)
+		EXPECT_EQ(cl.clSetUserEventStatus(go, -9999), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, go ? 1 : 0, go ? &go : NULL, &event),
+		  CL_SUCCESS);
+	if (go && failure->is_late)
+		EXPECT_EQ(cl.clSetUserEventStatus(go, -9999), CL_SUCCESS);
+	if (go)
+		cl.clReleaseEvent(go);
+	return event;
+}
+
+TEST_EACH(
+	no_events_fail, struct silent_failure, silent_failures,
+	"If the driver acquires and releases without an event, a kernel behind a failed wait list "
+	"does not run, and the event of a kernel that failed has failed.")
+{
+	unsigned char *bytes;
+	cl_kernel kernel;
+	cl_event event;
+	cl_mem mem;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, STUB_KHR_NO_EVENT);
+	fd = fake_dmabuf_create("a", PAGE);
+	khr_map_bytes(fd, &bytes);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	kernel = fixture_create_increment(mem);
+	event = khr_enqueue_failing(row, kernel);
+	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT_EQ(fixture_event_status(event), row->status);
+	EXPECT_EQ(bytes[0], 0);
+	cl.clReleaseEvent(event);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	munmap(bytes, PAGE);
+	close(fd);
+	fixture_close();
+}
+
+/* A marker of a kernel with a wait list, whose acquire and release give no event. */
+static const struct silent_marker {
+	const char *name;
+	unsigned long nth;
+	cl_int err;
+} silent_markers[] = {
+	{ "of_acquire", 2, CL_OUT_OF_RESOURCES },
+	{ "of_release", 4, CL_SUCCESS },
+};
+
+TEST_EACH(
+	no_events_marker_fails, struct silent_marker, silent_markers,
+	"If the driver gives no events and refuses a marker of the acquire, the kernel is refused "
+	"and the import is released; a refused marker of the release leaves the kernel its event.")
+{
+	cl_event go, event = NULL;
+	cl_kernel kernel;
+	cl_int err;
+	cl_mem mem;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, STUB_KHR_NO_EVENT);
+	fd = fake_dmabuf_create("a", PAGE);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	kernel = fixture_create_increment(mem);
+	go = cl.clCreateUserEvent(fix.context, &err);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	stub_trace_clear();
+	stub_fail("clEnqueueMarkerWithWaitList", row->nth, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 1, &go, &event), row->err);
+	EXPECT(stub_failed());
+	EXPECT_EQ(!event, !!row->err);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(stub_trace_count("kernel increment end"), !row->err);
+	EXPECT_EQ(stub_trace_count("acquire"), 1);
+	EXPECT_EQ(stub_trace_count("release"), 1);
+	if (event)
+		cl.clReleaseEvent(event);
+	cl.clReleaseEvent(go);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	close(fd);
+	fixture_close();
+}
+
 TEST(once_each, "A kernel with an import and a sub-buffer of the import acquires the import once.")
 {
 	cl_mem mem, part;

@@ -140,17 +140,39 @@ static cl_int acquired_mark(const struct acquired *a, cl_uint num_wait, const cl
 	return acquired_mark_list(a, num_wait, wait, event);
 }
 
+static bool acquired_is_in_order(const struct acquired *a)
+{
+	cl_command_queue_properties properties = 0;
+
+	next.clGetCommandQueueInfo(a->queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+				   NULL);
+	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+/*
+ * On an out-of-order queue the marker waits for commands that the program has left without an order, and such a
+ * command may wait for an event that the program sets behind the kernel.  acquired_begin() releases the imports
+ * behind the marker.
+ */
+static cl_int acquired_refuse(struct acquired *a)
+{
+	log_error("the driver acquires imports without an event: a command on an import needs an "
+		  "in-order queue");
+	acquired_mark(a, 0, NULL, &a->event);
+	return CL_INVALID_OPERATION;
+}
+
 static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_event *wait)
 {
 	cl_int err = memobj_enqueue_acquire(a->import, a->queue, a->count, a->imports, num_wait,
 					    wait, &a->event);
 
+	if (!err && !a->event && !acquired_is_in_order(a))
+		return acquired_refuse(a);
 	if (!err)
 		err = acquired_mark(a, num_wait, wait, &a->event);
-	if (!is_created(a->event, err)) {
-		err = err ? err : CL_OUT_OF_RESOURCES;
+	if (err)
 		log_error("the device acquires no imports: error %d", err);
-	}
 	return err;
 }
 

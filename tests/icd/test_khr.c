@@ -406,6 +406,39 @@ TEST_EACH(
 	fixture_close();
 }
 
+TEST(no_events_out_of_order,
+     "If the driver acquires without an event, a kernel on an out-of-order queue is refused with a "
+     "sentence, and what was acquired is released.")
+{
+	cl_event event = NULL;
+	cl_command_queue queue;
+	cl_kernel kernel;
+	cl_mem mem;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, STUB_KHR_NO_EVENT);
+	queue = fixture_create_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	fd = fake_dmabuf_create("a", PAGE);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	kernel = fixture_create_increment(mem);
+	stub_trace_clear();
+	EXPECT_EQ(fixture_enqueue(queue, kernel, 0, NULL, &event), CL_INVALID_OPERATION);
+	EXPECT(!event);
+	EXPECT_EQ(fix.notices, 1);
+	EXPECT_EQ(cl.clFinish(queue), CL_SUCCESS);
+	EXPECT_EQ(stub_trace_count("kernel increment begin"), 0);
+	EXPECT_EQ(stub_trace_count("acquire"), 1);
+	EXPECT_EQ(stub_trace_count("release"), 1);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(stub_trace_count("kernel increment end"), 1);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseCommandQueue(queue);
+	close(fd);
+	fixture_close();
+}
+
 TEST(once_each, "A kernel with an import and a sub-buffer of the import acquires the import once.")
 {
 	cl_mem mem, part;

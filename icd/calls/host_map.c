@@ -48,7 +48,10 @@ static void *host_map_refuse(cl_int err, cl_int *errcode_ret)
 	return NULL;
 }
 
-/* If access fails behind the driver's map, the application gets no pointer: the driver takes the pointer back. */
+/*
+ * If access fails behind the driver's map, the application gets no pointer: the driver takes the pointer back.
+ * Without a pointer no unmap ends access, also if the driver reports success.
+ */
 static void *host_map_end(struct host_map *m, cl_command_queue queue, cl_mem mem, void *ptr,
 			  cl_int err, cl_bool blocking, cl_int *errcode_ret)
 {
@@ -59,7 +62,7 @@ static void *host_map_end(struct host_map *m, cl_command_queue queue, cl_mem mem
 		next.clEnqueueUnmapMemObject(queue, mem, ptr, 0, NULL, NULL);
 	if (err)
 		ptr = NULL;
-	if (m->mapping && err)
+	if (m->mapping && !ptr)
 		mapping_cancel(m->mapping);
 	else if (m->mapping)
 		mapping_add(m->mapping, ptr);

@@ -73,6 +73,38 @@ TEST(failed_pointer, "A pointer that comes with an error of the driver's is not 
 	run_close(&r);
 }
 
+static bool mapping_is_closed(void *unused)
+{
+	(void)unused;
+	return !fake_dmabuf_open_brackets();
+}
+
+static const struct map_kind {
+	const char *name;
+	cl_bool blocking;
+	cl_int err; /* of a map without a pointer, and without an event to wait for */
+} map_kinds[] = {
+	{ "blocking", CL_TRUE, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST },
+	{ "non_blocking", CL_FALSE, CL_SUCCESS },
+};
+
+TEST_EACH(no_pointer, struct map_kind, map_kinds,
+	  "If the driver reports a map and gives no pointer, access has an END at once.")
+{
+	struct run r = run_open_for_host(0);
+	cl_int err = 1;
+
+	stub_fail("clEnqueueMapBuffer", 1, STUB_NO_HANDLE);
+	EXPECT(!cl.clEnqueueMapBuffer(r.queue, r.a.mem, row->blocking, CL_MAP_READ, 0, 64, 0, NULL,
+				      NULL, &err));
+	EXPECT_EQ(err, row->err);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(mapping_is_closed, NULL));
+	unmap_and_wait(&r, mapping_enqueue_map(&r, CL_TRUE, NULL, NULL));
+	EXPECT(process_settles(mapping_has_ended, NULL));
+	run_close(&r);
+}
+
 TEST_EACH(start_fails, struct queue_kind, queue_kinds,
 	  "If START of a map failed, the unmap makes no END.")
 {

@@ -93,6 +93,28 @@ static void *host_map_image_in_place(const struct memobj *image,
 	return ptr;
 }
 
+/*
+ * clEnqueueMapBuffer takes no image, and the driver finds the error.  A driver that takes the image maps the
+ * stage, which does not have the program's bytes.
+ */
+static void *host_map_staged(cl_mem image, const struct in_place_call *c, cl_int *errcode_ret)
+{
+	cl_int err;
+	void *ptr = next.clEnqueueMapBuffer(c->queue, image, CL_FALSE, c->flags, c->offset, c->size,
+					    c->num_wait, c->wait, NULL, &err);
+
+	if (!err && ptr)
+		next.clEnqueueUnmapMemObject(c->queue, image, ptr, 0, NULL, NULL);
+	return host_map_refuse(err ? err : CL_INVALID_MEM_OBJECT, errcode_ret);
+}
+
+static void *host_map_buffer_in_place(const struct memobj *obj, const struct in_place_call *call,
+				      cl_int *errcode_ret)
+{
+	return obj->is_staged ? host_map_staged(obj->handle, call, errcode_ret)
+			      : host_map_in_place(obj, call, errcode_ret);
+}
+
 static void *host_map_import(cl_mem buffer, const struct in_place_call *c, cl_int *errcode_ret)
 {
 	struct host_map m;
@@ -117,7 +139,7 @@ void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer
 	const struct in_place_call call = { queue, blocking, flags, offset,
 					    size,  num_wait, wait,  event };
 	struct memobj *obj = in_place_get(buffer);
-	void *ptr = obj ? host_map_in_place(obj, &call, errcode_ret)
+	void *ptr = obj ? host_map_buffer_in_place(obj, &call, errcode_ret)
 			: host_map_import(buffer, &call, errcode_ret);
 
 	memobj_put(obj);

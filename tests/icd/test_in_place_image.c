@@ -573,6 +573,25 @@ TEST_EACH(image_mapped, struct image_kind, image_kinds,
 	in_place_image_close();
 }
 
+TEST_EACH(image_mapped_as_buffer, struct image_kind, image_kinds,
+	  "clEnqueueMapBuffer takes no image: the error is the driver's, there is no pointer, and "
+	  "the image has no map.")
+{
+	cl_uint count = 1;
+	cl_int err = 1;
+
+	in_place_image_open(row, 0);
+	EXPECT(!cl.clEnqueueMapBuffer(fix.queue, set.image, CL_TRUE, CL_MAP_READ, 0, 16, 0, NULL,
+				      NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_MEM_OBJECT);
+	EXPECT_EQ(cl.clGetMemObjectInfo(set.image, CL_MEM_MAP_COUNT, sizeof(count), &count, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(count, 0);
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, set.image, set.p, 0, NULL, NULL),
+		  CL_INVALID_VALUE);
+	in_place_image_close();
+}
+
 TEST_EACH(image_queries, struct image_kind, image_kinds,
 	  "Queries show the image's buffer, with the program's pointer and the buffer's flags.")
 {

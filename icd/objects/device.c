@@ -135,6 +135,20 @@ static void device_keep_proofs(struct device *device, const struct device *older
 	}
 }
 
+/*
+ * A new result that is unknown says nothing against an older proof: of a method with several proofs
+ * perhaps, or of another thread.
+ */
+static void device_keep_older(struct device *device, const struct device *older)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		const struct method *mine = &device->method[type];
+
+		if (!mine->ops && (mine->untested || mine->hangs) && older->method[type].ops)
+			device->method[type] = older->method[type];
+	}
+}
+
 /* @older: a record that is not conclusive, or NULL. */
 static struct device *device_probe(cl_device_id id, bool may_compile, const struct device *older)
 {
@@ -211,6 +225,8 @@ static const struct device *device_publish(struct device *device)
 	lock_acquire(&device_table.lock);
 	published = handle_table_find(&device_table, device->id);
 	if (!published || !device_is_conclusive(published, device->may_compile)) {
+		if (published)
+			device_keep_older(device, published);
 		device->older = published;
 		device->attempts = (published ? published->attempts : 0) + device->may_compile;
 		device->retry = device_retry(device->attempts);
@@ -248,7 +264,7 @@ static const struct device *device_find(cl_device_id id, bool may_compile)
 	    (device_is_conclusive(known, may_compile) || (!may_compile && !known->may_compile)))
 		return known;
 	device = device_probe(root, may_compile, known);
-	return device ? device_publish(device) : NULL;
+	return device ? device_publish(device) : known;
 }
 
 const struct device *device_get(cl_device_id id)

@@ -22,7 +22,6 @@ struct coherency_record {
 	struct coherency_record *next;
 	cl_device_id device;
 	struct opaque_coherency coherency;
-	bool is_conclusive;
 };
 
 LOCK_DEFINE(coherency_lock, LOCK_LAST); /* the list */
@@ -107,27 +106,54 @@ static void coherency_append(char why[COHERENCY_WHY_SIZE], const char *format, .
 	va_end(args);
 }
 
-/* Exporters of any pages come first in a sentence. */
-static void coherency_explain(struct opaque_coherency *c)
+static const char *coherency_describe_of(const struct opaque_coherency *c, int id)
 {
-	char *host = c->why[IMPORT_HOST], *dmabuf = c->why[IMPORT_DMABUF];
-	const char *semicolon = "", * or = "";
+	return c->is_known[id] ? coherency_describe(c->of[id]) : "untested";
+}
 
-	coherency_append(dmabuf, "made of this process's memory, or mapped by the CPU: as host "
-				 "memory by ");
+static void coherency_explain_host(const struct opaque_coherency *c, char why[COHERENCY_WHY_SIZE])
+{
+	const char *semicolon = "";
+
 	for (int i = IMPORT_EXPORTERS - 1; i >= 0; i--) {
 		const struct import_exporter *exporter = import_exporter_get(i);
-		const char *result = coherency_describe(c->of[i]);
 
 		if (!c->is_asked[i])
 			continue;
-		coherency_append(host, "%s%s: %s", semicolon, exporter->memory, result);
+		coherency_append(why, "%s%s: %s", semicolon, exporter->memory,
+				 coherency_describe_of(c, i));
 		if (c->of[i] > COPIES && exporter->has_device_memory && large_is_refused(c))
-			coherency_append(host, ", on the device below %u MiB", LARGE_MIB);
-		coherency_append(dmabuf, "%s%s (%s)", or, exporter->name, result);
+			coherency_append(why, ", on the device below %u MiB", LARGE_MIB);
 		semicolon = "; ";
+	}
+}
+
+static void coherency_explain_dmabuf(const struct opaque_coherency *c, char why[COHERENCY_WHY_SIZE])
+{
+	const char * or = "";
+
+	coherency_append(why, "made of this process's memory, or mapped by the CPU: as host memory "
+			      "by ");
+	for (int i = IMPORT_EXPORTERS - 1; i >= 0; i--) {
+		if (!c->is_asked[i])
+			continue;
+		coherency_append(why, "%s%s (%s)", or, import_exporter_get(i)->name,
+				 coherency_describe_of(c, i));
 		or = " or ";
 	}
+}
+
+/* Exporters of any pages come first in a sentence. */
+void coherency_explain(const struct opaque_coherency *c, enum import_type type,
+		       char why[COHERENCY_WHY_SIZE])
+{
+	*why = '\0';
+	if (!c->has_uuid)
+		coherency_append(why, "the device has no CL_DEVICE_UUID_KHR");
+	else if (type == IMPORT_HOST)
+		coherency_explain_host(c, why);
+	else
+		coherency_explain_dmabuf(c, why);
 }
 
 static uint64_t coherency_largest_buffer(cl_device_id device)
@@ -143,35 +169,66 @@ static bool coherency_is_needed(const struct opaque_coherency *c, unsigned int i
 {
 	const unsigned int unless = import_exporter_get(id)->unless;
 
-	return import_exporter_is_allowed(id) && (unless == id || c->of[unless] != COHERENT);
+	return c->is_allowed[id] && (unless == id || c->of[unless] != COHERENT);
 }
 
-static bool coherency_find_all(cl_device_id device, bool may_compile, struct opaque_coherency *c)
+/* A result that is not needed any more is forgotten.  Exporters are asked in the order of numbers. */
+static bool coherency_ask(struct opaque_coherency *c, unsigned int id)
+{
+	c->is_asked[id] = coherency_is_needed(c, id);
+	if (!c->is_asked[id])
+		c->is_known[id] = false;
+	if (!c->is_known[id])
+		c->of[id] = EXPORTS_NOTHING;
+	return c->is_asked[id];
+}
+
+/* An unknown result says nothing against the known result of an earlier test or of another thread. */
+static void coherency_merge(struct opaque_coherency *c, const struct opaque_coherency *other)
+{
+	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
+		if (!c->is_known[i] && other->is_known[i]) {
+			c->of[i] = other->of[i];
+			c->is_known[i] = true;
+		}
+		coherency_ask(c, i);
+	}
+}
+
+static bool coherency_is_complete(const struct opaque_coherency *c)
+{
+	for (int i = 0; i < IMPORT_EXPORTERS; i++)
+		if (c->is_asked[i] && !c->is_known[i])
+			return false;
+	return true;
+}
+
+static void coherency_find_all(cl_device_id device, bool may_compile, struct opaque_coherency *c)
 {
 	struct selftest_kept kept = { NULL };
-	bool is_conclusive = true;
+
+	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++)
+		if (coherency_ask(c, i) && !c->is_known[i])
+			c->is_known[i] = coherency_find(device, c->uuid, i,
+							may_compile ? &kept : NULL, &c->of[i]);
+	coherency_drop(&kept);
+}
+
+/* False: the device has no UUID, or does not tell the UUID now. */
+static bool coherency_begin(cl_device_id device, struct opaque_coherency *c, bool *is_conclusive)
+{
+	cl_int err;
 
 	memset(c, 0, sizeof(*c));
 	c->device = device;
 	c->align = device_base_align(device);
 	c->largest = coherency_largest_buffer(device);
-	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(c->uuid), c->uuid, NULL)) {
-		for (int type = 0; type < IMPORT_TYPES; type++)
-			snprintf(c->why[type], sizeof(c->why[type]),
-				 "the device has no CL_DEVICE_UUID_KHR");
-		return true;
-	}
-	for (int i = 0; i < IMPORT_EXPORTERS; i++) {
-		c->is_asked[i] = coherency_is_needed(c, i);
-		if (!c->is_asked[i] ||
-		    coherency_find(device, c->uuid, i, may_compile ? &kept : NULL, &c->of[i]))
-			continue;
-		is_conclusive = false;
-		c->of[i] = EXPORTS_NOTHING;
-	}
-	coherency_drop(&kept);
-	coherency_explain(c);
-	return is_conclusive;
+	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++)
+		c->is_allowed[i] = import_exporter_is_allowed(i);
+	err = next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(c->uuid), c->uuid, NULL);
+	c->has_uuid = !err;
+	*is_conclusive = !selftest_is_transient(err);
+	return c->has_uuid;
 }
 
 static struct coherency_record *coherency_record_of(cl_device_id device) REQUIRES(coherency_lock)
@@ -183,39 +240,35 @@ static struct coherency_record *coherency_record_of(cl_device_id device) REQUIRE
 	return record;
 }
 
-/* False: the device was not tested yet.  @is_conclusive: whether no exporter's result is unknown. */
-static bool coherency_recall(cl_device_id device, struct opaque_coherency *coherency,
-			     bool *is_conclusive)
+/* False: the device was not tested yet. */
+static bool coherency_recall(cl_device_id device, struct opaque_coherency *coherency)
 {
 	const struct coherency_record *record;
 
 	lock_acquire(&coherency_lock);
 	record = coherency_record_of(device);
-	if (record) {
+	if (record)
 		*coherency = record->coherency;
-		*is_conclusive = record->is_conclusive;
-	}
 	lock_release(&coherency_lock);
 	return record;
 }
 
-/* A record of another thread's test at the same time is as good, unless that was not conclusive. */
-static void coherency_record(cl_device_id device, const struct opaque_coherency *coherency,
-			     bool is_conclusive)
+/* Another thread may have tested at the same time: @coherency is set to what both have found. */
+static void coherency_record(cl_device_id device, struct opaque_coherency *coherency)
 {
 	struct coherency_record *mine = calloc(1, sizeof(*mine)), *record;
 
 	lock_acquire(&coherency_lock);
 	record = coherency_record_of(device);
-	if (!record && mine) {
-		mine->device = device;
-		mine->next = coherency_records;
-		record = coherency_records = mine;
-		mine = NULL;
-	}
-	if (record && !record->is_conclusive) {
+	if (record) {
+		coherency_merge(coherency, &record->coherency);
 		record->coherency = *coherency;
-		record->is_conclusive = is_conclusive;
+	} else if (mine) {
+		mine->device = device;
+		mine->coherency = *coherency;
+		mine->next = coherency_records;
+		coherency_records = mine;
+		mine = NULL;
 	}
 	lock_release(&coherency_lock);
 	free(mine);
@@ -233,21 +286,23 @@ unsigned int coherency_exporters(const struct opaque_coherency *coherency)
 
 bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency)
 {
+	const bool is_recalled = coherency_recall(device, coherency);
 	bool is_conclusive;
 
-	if (coherency_recall(device, coherency, &is_conclusive) && is_conclusive)
+	if (is_recalled && coherency_is_complete(coherency))
 		return true;
-	is_conclusive = coherency_find_all(device, may_compile, coherency);
+	if (!is_recalled && !coherency_begin(device, coherency, &is_conclusive))
+		return is_conclusive;
+	coherency_find_all(device, may_compile, coherency);
+	is_conclusive = coherency_is_complete(coherency);
 	if (may_compile || is_conclusive)
-		coherency_record(device, coherency, is_conclusive);
+		coherency_record(device, coherency);
 	return is_conclusive;
 }
 
 /* An import is no time for a test: objects/device.c says when a device is tested again. */
 void coherency_get_last(cl_device_id device, struct opaque_coherency *coherency)
 {
-	bool is_conclusive;
-
-	if (!coherency_recall(device, coherency, &is_conclusive))
+	if (!coherency_recall(device, coherency))
 		coherency_get(device, true, coherency);
 }

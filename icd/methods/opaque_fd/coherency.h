@@ -27,21 +27,28 @@ enum coherency {
 struct opaque_coherency {
 	cl_device_id device;
 	enum coherency of[IMPORT_EXPORTERS]; /* by unsigned int */
+	bool is_allowed[IMPORT_EXPORTERS];   /* by the environment */
 	bool is_asked[IMPORT_EXPORTERS];     /* false: not needed, or forbidden */
+	bool is_known[IMPORT_EXPORTERS];     /* false: not tested, for want of memory perhaps */
+	bool has_uuid;
 	unsigned char uuid[IMPORT_UUID_SIZE];
-	size_t align;				    /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
-	uint64_t largest;			    /* bytes: CL_DEVICE_MAX_MEM_ALLOC_SIZE */
-	char why[IMPORT_TYPES][COHERENCY_WHY_SIZE]; /* sentences */
+	size_t align;	  /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
+	uint64_t largest; /* bytes: CL_DEVICE_MAX_MEM_ALLOC_SIZE */
 };
 
 /*
  * False if the result of an exporter is unknown: for want of memory perhaps, or because no result is
- * kept and @may_compile is false.  @coherency then has the other exporters' results.  Any thread.
+ * kept and @may_compile is false.  @coherency then has the other exporters' results.  What is known
+ * is not tested again.  Any thread.
  */
 bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency);
 
 /* What the last coherency_get() of the device has found; without an earlier one, what this one finds. */
 void coherency_get_last(cl_device_id device, struct opaque_coherency *coherency);
+
+/* A sentence with all results, for memory of a type. */
+void coherency_explain(const struct opaque_coherency *coherency, enum import_type type,
+		       char why[COHERENCY_WHY_SIZE]);
 
 /* The exporters whose memory the device takes without a copy: a bit for each. */
 unsigned int coherency_exporters(const struct opaque_coherency *coherency);

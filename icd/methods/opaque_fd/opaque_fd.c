@@ -47,7 +47,7 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 	}
 	method->align = 1;
 	method->untested = !coherency_get(device->id, device->may_compile, &coherency);
-	snprintf(method->why, sizeof(method->why), "%s", coherency.why[type]);
+	coherency_explain(&coherency, type, method->why);
 	return coherency_exporters(&coherency);
 }
 
@@ -90,6 +90,7 @@ static cl_int opaque_fd_attach_invalidate(cl_context context,
 {
 	const struct import_exporter *exporter = import_exporter_get(id);
 	struct import_bracket *bracket = NULL;
+	char why[COHERENCY_WHY_SIZE];
 	cl_int err;
 
 	if (coherency->of[id] == COHERENT || opaque_fd_is_on_device(region, exporter))
@@ -100,8 +101,9 @@ static cl_int opaque_fd_attach_invalidate(cl_context context,
 			import_set_bracket(region, bracket);
 		return err;
 	}
+	coherency_explain(coherency, IMPORT_HOST, why);
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
-		  exporter->name, coherency->why[IMPORT_HOST]);
+		  exporter->name, why);
 	return CL_INVALID_OPERATION;
 }
 
@@ -128,6 +130,7 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 	const struct device *device = opaque_fd_only_device(context);
 	struct import_opaque opaque;
 	struct opaque_coherency coherency;
+	char why[COHERENCY_WHY_SIZE];
 	cl_int err;
 
 	(void)align; /* in the descriptor: part_check_offset() */
@@ -135,7 +138,8 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 		return CL_INVALID_OPERATION;
 	coherency_get_last(device->id, &coherency);
 	if (!coherency_exporters(&coherency)) {
-		log_error("the device could not be tested: %s", coherency.why[IMPORT_HOST]);
+		coherency_explain(&coherency, IMPORT_HOST, why);
+		log_error("the device could not be tested: %s", why);
 		return CL_OUT_OF_RESOURCES;
 	}
 	err = error_to_cl(

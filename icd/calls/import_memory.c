@@ -135,11 +135,9 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 	cl_mem mem;
 	size_t align;
 
-	ops = context_method(context, r->properties.type, &align);
-	if (!ops) {
-		*err = CL_INVALID_PROPERTY;
+	ops = context_method(context, r->properties.type, &align, err);
+	if (!ops)
 		return NULL;
-	}
 	if (!ops->create) {
 		*err = import_memory_by_native(context, ops, native);
 		return NULL;
@@ -177,12 +175,14 @@ cl_mem import_memory_in_place(cl_context handle, struct context *context,
 		*err = error_to_cl(import_get(&r.desc, &region));
 	if (*err)
 		return NULL;
-	*err = CL_INVALID_OPERATION;
-	ops = context_method(context, IMPORT_HOST, &align);
-	if (ops && ops->quirks & METHOD_REPLACES_HOST_PTR)
+	context_test(context);
+	ops = context_method(context, IMPORT_HOST, &align, err);
+	if (ops && ops->quirks & METHOD_REPLACES_HOST_PTR) {
 		mem = import_memory_create(handle, context, ops, &r, region, align, err);
-	else if (ops)
+	} else if (ops) {
+		*err = CL_INVALID_OPERATION;
 		log_error("the driver's own buffers with host pointers work in place");
+	}
 	import_put(region); /* on success the object holds the region */
 	return mem;
 }
@@ -218,6 +218,7 @@ static cl_mem import_memory_in(struct context *context, const struct import_call
 	struct request r;
 
 	*err = CL_SUCCESS;
+	context_test(context);
 	native_import_find(context, call->properties, native);
 	if (native->call)
 		return NULL;

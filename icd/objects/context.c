@@ -276,9 +276,15 @@ bool context_is_owned(cl_context handle)
 	return is_owned;
 }
 
+void context_test(const struct context *context)
+{
+	for (size_t i = 0; i < context->num_devices; i++)
+		device_get(context->devices[i]);
+}
+
 static const struct device *context_device(const struct context *context, size_t i)
 {
-	return device_get(context->devices[i]);
+	return device_get_last(context->devices[i]);
 }
 
 /* The method by which the driver itself takes @type on a device, or NULL. */
@@ -304,22 +310,36 @@ const struct method_ops *context_native(const struct context *context, enum impo
 	return ops;
 }
 
+/* The error where device @i takes no memory of a type; @device may be NULL.  Logged. */
+static cl_int context_refuse(size_t i, const struct device *device, enum import_type type)
+{
+	const char *why = device ? device->method[type].why : "its properties cannot be read";
+
+	if (device && !device->method[type].untested) {
+		log_error("device %zu of the context does not support %s: %s", i,
+			  type_extension(type), why);
+		return CL_INVALID_PROPERTY;
+	}
+	log_error("device %zu of the context could not be tested for %s, and a later import tests "
+		  "again: %s",
+		  i, type_extension(type), why);
+	return CL_OUT_OF_RESOURCES;
+}
+
 const struct method_ops *context_method(const struct context *context, enum import_type type,
-					size_t *align)
+					size_t *align, cl_int *err)
 {
 	const struct method_ops *ops = NULL;
 
 	*align = 1;
+	*err = CL_INVALID_PROPERTY;
 	if (!context->num_devices)
 		log_error("the context has no devices");
 	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = context_device(context, i);
 
 		if (!device || !device->method[type].ops) {
-			log_error("device %zu of the context does not support %s: %s", i,
-				  type_extension(type),
-				  device ? device->method[type].why
-					 : "its properties cannot be read");
+			*err = context_refuse(i, device, type);
 			return NULL;
 		}
 		if (ops && ops != device->method[type].ops) {

@@ -60,11 +60,20 @@ const struct method_ops *context_native(const struct context *context, enum impo
 /**
  * context_method - how all devices of a context take a type of memory
  * @align: set to the alignment that suffices for all devices
+ * @err: set where there is no method: CL_INVALID_PROPERTY, or CL_OUT_OF_RESOURCES if a device could
+ *	not be tested
  *
  * Returns the method, or NULL, logged with the device and the reason.
  */
 const struct method_ops *context_method(const struct context *context, enum import_type type,
-					size_t *align);
+					size_t *align, cl_int *err);
+
+/*
+ * Runs the self-tests of the devices that are not tested yet, or not in full.  One call of the
+ * application tests once; the other functions here take what was found, and test only a device that
+ * nothing is known of.
+ */
+void context_test(const struct context *context);
 
 /*
  * Whether a driver of the context may have a method whose imports stand for buffers with host

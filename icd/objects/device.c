@@ -13,10 +13,10 @@
 #include "util/lock.h"
 #include "util/log.h"
 
-#define QUICK_ATTEMPTS 3  /* at once, to find out about a device */
-#define FIRST_PATIENCE 60 /* seconds until the attempt behind these, and twice as long each time */
-#define LARGEST_DOUBLINGS 5U /* half an hour */
-#define MAX_DEPTH 32	     /* of sub-devices */
+#define QUICK_ATTEMPTS 3 /* at once, to find out about a device */
+#define FIRST_PATIENCE 1 /* seconds until the attempt behind these, and twice as long each time */
+#define LARGEST_DOUBLINGS 11U /* half an hour */
+#define MAX_DEPTH 32	      /* of sub-devices */
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
@@ -159,6 +159,7 @@ static struct device *device_probe(cl_device_id id, bool may_compile, const stru
 		return NULL;
 	device->id = id;
 	device->may_compile = may_compile;
+	device->attempts = (older ? older->attempts : 0) + may_compile;
 	if (!extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 						&device->platform, NULL)) {
 		free(extensions);
@@ -184,13 +185,15 @@ static time_t device_clock(void)
 	return now.tv_sec;
 }
 
-/* When a device is tested again that could not be tested in so many attempts. */
-static time_t device_retry(unsigned int attempts)
+/* When a device is tested again that could not be tested.  A query is no attempt, and delays none. */
+static time_t device_retry(const struct device *device, const struct device *older)
 {
-	unsigned int doublings = attempts - QUICK_ATTEMPTS;
+	unsigned int doublings = device->attempts - QUICK_ATTEMPTS;
 
-	if (attempts < QUICK_ATTEMPTS)
+	if (device->attempts < QUICK_ATTEMPTS)
 		return 0;
+	if (older && device->attempts == older->attempts)
+		return older->retry;
 	if (doublings > LARGEST_DOUBLINGS)
 		doublings = LARGEST_DOUBLINGS;
 	return device_clock() + ((time_t)FIRST_PATIENCE << doublings);
@@ -206,8 +209,8 @@ static bool device_is_tested(const struct device *device)
 }
 
 /*
- * A device that cannot be tested now is asked again some times, and then now and then: by imports, which
- * may compile.
+ * A device that cannot be tested now is asked again by some imports at once, and then now and then: the
+ * first times soon, since most shortages are short, and less often the longer a shortage lasts.
  */
 static bool device_is_conclusive(const struct device *device, bool may_compile)
 {
@@ -217,19 +220,23 @@ static bool device_is_conclusive(const struct device *device, bool may_compile)
 	       (!may_compile || device_clock() < device->retry);
 }
 
-/* Two threads may probe a device at once; the first record that is conclusive stays. */
+/*
+ * Two threads may probe a device at once, and make one attempt then; the first record without an unknown
+ * result stays.
+ */
 static const struct device *device_publish(struct device *device)
 {
 	struct device *published;
 
 	lock_acquire(&device_table.lock);
 	published = handle_table_find(&device_table, device->id);
-	if (!published || !device_is_conclusive(published, device->may_compile)) {
+	if (!published || !device_is_tested(published)) {
 		if (published)
 			device_keep_older(device, published);
+		if (published && published->attempts > device->attempts)
+			device->attempts = published->attempts;
 		device->older = published;
-		device->attempts = (published ? published->attempts : 0) + device->may_compile;
-		device->retry = device_retry(device->attempts);
+		device->retry = device_retry(device, published);
 		if (handle_table_set(&device_table, device->id, device))
 			published = device;
 	}
@@ -270,6 +277,15 @@ static const struct device *device_find(cl_device_id id, bool may_compile)
 const struct device *device_get(cl_device_id id)
 {
 	return device_find(id, true);
+}
+
+const struct device *device_get_last(cl_device_id id)
+{
+	const struct device *known = device_known(id);
+
+	if (!known && id)
+		known = device_known(device_root(id));
+	return known ? known : device_get(id);
 }
 
 const struct device *device_get_quick(cl_device_id id)

@@ -30,7 +30,7 @@ struct device {
 	cl_platform_id platform;
 	struct device *older;  /* an inconclusive record, which threads may still use */
 	bool may_compile;      /* whether the self-tests may compile */
-	unsigned int attempts; /* at records with may_compile, this record included */
+	unsigned int attempts; /* at records with may_compile, one after another, this one included */
 	time_t retry;	       /* seconds: the next attempt, behind the quick attempts */
 	struct method method[IMPORT_TYPES];
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
@@ -43,10 +43,14 @@ struct device {
 /**
  * device_get - the record of a device, or of the root device of a sub-device
  *
- * The first call for a device runs the self-test, in a context of climport's own.
+ * The first call for a device runs the self-test, in a context of climport's own.  If a result is
+ * unknown, a later call tests again, so a function of the application makes one such call.
  * Any thread; no lock is held meanwhile.  NULL if @id is no device, or without memory.
  */
 const struct device *device_get(cl_device_id id);
+
+/* What the last device_get() has found, conclusive or not; without an earlier one, device_get(). */
+const struct device *device_get_last(cl_device_id id);
 
 /**
  * device_get_quick - device_get() for a program that only queries a device

@@ -3,6 +3,10 @@
 #include "clock_ahead.h"
 #include "opaque_rm_fixture.h"
 
+#include <pthread.h>
+#include <string.h>
+
+#define THREADS 4
 #define HOUR 3600 /* seconds */
 
 /* No other method than opaque_fd is zero copy. */
@@ -84,5 +88,83 @@ TEST_EACH(
 	again_end_shortage();
 	again_expect_import(pages_map(1));
 	fake_cuda_at(NULL, 0, NULL, NULL);
+	opaque_rm_close();
+}
+
+TEST(rm_one_test,
+     "An import whose self-tests lack resources tests each exporter once, and fails with "
+     "CL_OUT_OF_RESOURCES and a sentence.")
+{
+	unsigned long contexts;
+
+	again_open();
+	again_begin_shortage();
+	contexts = stub_calls("clCreateContext");
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_OUT_OF_RESOURCES);
+	EXPECT(strstr(fix.notice, "could not be tested"));
+	EXPECT(strstr(fix.notice, "any pages by RM: untested"));
+	EXPECT(stub_calls("clCreateContext") - contexts <= 3); /* CUDA, RM, and host_ptr */
+	again_end_shortage();
+	again_import();
+	opaque_rm_close();
+}
+
+TEST(rm_two_imports, "An import works at once after a shortage in the first two imports.")
+{
+	again_open();
+	again_begin_shortage();
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+			  CL_OUT_OF_RESOURCES);
+	again_end_shortage();
+	again_import();
+	opaque_rm_close();
+}
+
+TEST(rm_short_patience, "After a short shortage, however many imports failed meanwhile, an import "
+			"works some seconds later.")
+{
+	again_open();
+	again_begin_shortage();
+	for (int i = 0; i < 50; i++)
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+			  CL_OUT_OF_RESOURCES);
+	again_end_shortage();
+	clock_ahead += 20;
+	again_import();
+	opaque_rm_close();
+}
+
+static pthread_barrier_t again_start;
+
+static void *again_import_at_start(void *err)
+{
+	unsigned char *p = pages_map(1);
+
+	pthread_barrier_wait(&again_start);
+	fix.import(fix.context, 0, NULL, p, PAGE, err);
+	return NULL;
+}
+
+TEST(rm_threads, "After a shortage in the first imports of several threads, an import works some "
+		 "seconds later.")
+{
+	pthread_t thread[THREADS];
+	cl_int err[THREADS];
+
+	again_open();
+	again_begin_shortage();
+	pthread_barrier_init(&again_start, NULL, THREADS);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, again_import_at_start, &err[i]);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		EXPECT_EQ(err[i], CL_OUT_OF_RESOURCES);
+	}
+	pthread_barrier_destroy(&again_start);
+	again_end_shortage();
+	clock_ahead += 10;
+	again_import();
 	opaque_rm_close();
 }

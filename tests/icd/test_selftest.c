@@ -270,14 +270,19 @@ TEST(not_available,
 }
 
 TEST(not_available_at_first,
-     "If a device is unavailable in its first self-test, the self-test is repeated at once.")
+     "If a device is unavailable in its first self-test, the import fails with CL_OUT_OF_RESOURCES "
+     "and a sentence, and the next import tests the device at once.")
 {
 	fixture_reset();
 	setenv("CLIMPORT_PROBE", "off", 1);
 	fixture_open();
 	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
+		  CL_OUT_OF_RESOURCES);
 	EXPECT(stub_failed());
+	EXPECT(strstr(fix.notice, "could not be tested for cl_arm_import_memory_host, and a later "
+				  "import tests again"));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 }
 
@@ -379,7 +384,7 @@ TEST(never_tested,
 	for (int i = 0; i < 20; i++) {
 		EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
-			  CL_INVALID_PROPERTY);
+			  CL_OUT_OF_RESOURCES);
 	}
 	stub_fail(NULL, 0, CL_SUCCESS);
 	EXPECT(stub_calls("clCreateContext") <= contexts + 8);
@@ -387,22 +392,25 @@ TEST(never_tested,
 	fixture_close();
 }
 
-TEST(tested_later, "If a self-test could not run a few times, an import some minutes later tests "
-		   "the device again.")
+TEST(tested_later,
+     "If self-tests could not run for some minutes, an import some minutes later tests "
+     "the device again, and earlier imports do not.")
 {
 	fixture_reset();
 	setenv("CLIMPORT_PROBE", "off", 1);
 	fixture_open();
 	stub_set(STUB_FAULT_STAYS, 1);
 	stub_fail("clCreateCommandQueue", 1, CL_OUT_OF_HOST_MEMORY);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 10; i++) {
 		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
-			  CL_INVALID_PROPERTY);
+			  CL_OUT_OF_RESOURCES);
+		clock_ahead += i < 9 ? 300 : 0;
+	}
 	stub_fail(NULL, 0, CL_SUCCESS);
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
-		  CL_INVALID_PROPERTY);
+		  CL_OUT_OF_RESOURCES);
 	EXPECT(strstr(fix.notice, "error -6"));
-	clock_ahead += 3600;
+	clock_ahead += 300;
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 }

@@ -36,7 +36,7 @@ static size_t host_ptr_base_align(const struct context *context)
 	size_t align = 1;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct device *device = device_get(ids[i]);
+		const struct device *device = device_get_last(ids[i]);
 
 		if (device && device->base_align > align)
 			align = device->base_align;

@@ -89,7 +89,7 @@ static bool zero_copy_get_records(const cl_device_id *ids, size_t count,
 				  const struct device **records)
 {
 	for (size_t i = 0; i < count; i++) {
-		records[i] = device_get(ids[i]);
+		records[i] = device_get_last(ids[i]);
 		if (!records[i])
 			return false;
 	}

@@ -60,7 +60,7 @@ static size_t pages_align(cl_context handle)
 	size_t count = context ? context_devices(context, &ids) : 0, align = 1;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct device *device = device_get(ids[i]);
+		const struct device *device = device_get_last(ids[i]);
 
 		if (device && device->base_align > align)
 			align = device->base_align;

@@ -21,6 +21,7 @@
 struct coherency_record {
 	struct coherency_record *next;
 	cl_device_id device;
+	unsigned int attempt; /* of the device, the last that tested */
 	struct opaque_coherency coherency;
 };
 
@@ -203,14 +204,15 @@ static bool coherency_is_complete(const struct opaque_coherency *c)
 	return true;
 }
 
-static void coherency_find_all(cl_device_id device, bool may_compile, struct opaque_coherency *c)
+static void coherency_find_all(const struct device *device, struct opaque_coherency *c)
 {
 	struct selftest_kept kept = { NULL };
 
 	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++)
 		if (coherency_ask(c, i) && !c->is_known[i])
-			c->is_known[i] = coherency_find(device, c->uuid, i,
-							may_compile ? &kept : NULL, &c->of[i]);
+			c->is_known[i] = coherency_find(device->id, c->uuid, i,
+							device->may_compile ? &kept : NULL,
+							&c->of[i]);
 	coherency_drop(&kept);
 }
 
@@ -240,32 +242,43 @@ static struct coherency_record *coherency_record_of(cl_device_id device) REQUIRE
 	return record;
 }
 
-/* False: the device was not tested yet. */
-static bool coherency_recall(cl_device_id device, struct opaque_coherency *coherency)
+/* False: the device was not tested yet.  @attempt: set to the device's last that tested. */
+static bool coherency_recall(cl_device_id device, struct opaque_coherency *coherency,
+			     unsigned int *attempt)
 {
 	const struct coherency_record *record;
 
 	lock_acquire(&coherency_lock);
 	record = coherency_record_of(device);
-	if (record)
+	if (record) {
 		*coherency = record->coherency;
+		*attempt = record->attempt;
+	}
 	lock_release(&coherency_lock);
 	return record;
 }
 
+static void coherency_record_update(struct coherency_record *record, const struct device *device,
+				    const struct opaque_coherency *coherency)
+{
+	record->coherency = *coherency;
+	if (record->attempt < device->attempts)
+		record->attempt = device->attempts;
+}
+
 /* Another thread may have tested at the same time: @coherency is set to what both have found. */
-static void coherency_record(cl_device_id device, struct opaque_coherency *coherency)
+static void coherency_record(const struct device *device, struct opaque_coherency *coherency)
 {
 	struct coherency_record *mine = calloc(1, sizeof(*mine)), *record;
 
 	lock_acquire(&coherency_lock);
-	record = coherency_record_of(device);
+	record = coherency_record_of(device->id);
 	if (record) {
 		coherency_merge(coherency, &record->coherency);
-		record->coherency = *coherency;
+		coherency_record_update(record, device, coherency);
 	} else if (mine) {
-		mine->device = device;
-		mine->coherency = *coherency;
+		mine->device = device->id;
+		coherency_record_update(mine, device, coherency);
 		mine->next = coherency_records;
 		coherency_records = mine;
 		mine = NULL;
@@ -284,25 +297,28 @@ unsigned int coherency_exporters(const struct opaque_coherency *coherency)
 	return exporters;
 }
 
-bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency)
+bool coherency_get(const struct device *device, struct opaque_coherency *coherency)
 {
-	const bool is_recalled = coherency_recall(device, coherency);
+	unsigned int attempt;
+	const bool is_recalled = coherency_recall(device->id, coherency, &attempt);
 	bool is_conclusive;
 
-	if (is_recalled && coherency_is_complete(coherency))
-		return true;
-	if (!is_recalled && !coherency_begin(device, coherency, &is_conclusive))
+	if (is_recalled && (coherency_is_complete(coherency) || attempt >= device->attempts))
+		return coherency_is_complete(coherency);
+	if (!is_recalled && !coherency_begin(device->id, coherency, &is_conclusive))
 		return is_conclusive;
-	coherency_find_all(device, may_compile, coherency);
+	coherency_find_all(device, coherency);
 	is_conclusive = coherency_is_complete(coherency);
-	if (may_compile || is_conclusive)
+	if (device->may_compile || is_conclusive)
 		coherency_record(device, coherency);
 	return is_conclusive;
 }
 
 /* An import is no time for a test: objects/device.c says when a device is tested again. */
-void coherency_get_last(cl_device_id device, struct opaque_coherency *coherency)
+void coherency_get_last(const struct device *device, struct opaque_coherency *coherency)
 {
-	if (!coherency_recall(device, coherency))
-		coherency_get(device, true, coherency);
+	unsigned int attempt;
+
+	if (!coherency_recall(device->id, coherency, &attempt))
+		coherency_get(device, coherency);
 }

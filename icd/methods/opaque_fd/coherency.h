@@ -36,15 +36,18 @@ struct opaque_coherency {
 	uint64_t largest; /* bytes: CL_DEVICE_MAX_MEM_ALLOC_SIZE */
 };
 
+struct device;
+
 /*
  * False if the result of an exporter is unknown: for want of memory perhaps, or because no result is
- * kept and @may_compile is false.  @coherency then has the other exporters' results.  What is known
- * is not tested again.  Any thread.
+ * kept and the device's tests may not compile.  @coherency then has the other exporters' results.
+ * What is known is not tested again, and what is unknown once in each attempt of the device.  Any
+ * thread.
  */
-bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency);
+bool coherency_get(const struct device *device, struct opaque_coherency *coherency);
 
 /* What the last coherency_get() of the device has found; without an earlier one, what this one finds. */
-void coherency_get_last(cl_device_id device, struct opaque_coherency *coherency);
+void coherency_get_last(const struct device *device, struct opaque_coherency *coherency);
 
 /* A sentence with all results, for memory of a type. */
 void coherency_explain(const struct opaque_coherency *coherency, enum import_type type,

@@ -46,7 +46,8 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 		return false;
 	}
 	method->align = 1;
-	method->untested = !coherency_get(device->id, device->may_compile, &coherency);
+	method->untested = !coherency_get(device, &coherency);
+	method->is_reason = method->untested;
 	coherency_explain(&coherency, type, method->why);
 	return coherency_exporters(&coherency);
 }
@@ -61,7 +62,7 @@ static const struct device *opaque_fd_only_device(cl_context context)
 	if (next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(ids), ids, &size))
 		return NULL;
 	for (size_t i = 0; i < size / sizeof(ids[0]); i++) {
-		const struct device *d = device_get(ids[i]);
+		const struct device *d = device_get_last(ids[i]);
 
 		if (device && d != device) {
 			log_error("an opaque descriptor is for one device, this context has %zu",
@@ -136,7 +137,7 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 	(void)align; /* in the descriptor: part_check_offset() */
 	if (!device)
 		return CL_INVALID_OPERATION;
-	coherency_get_last(device->id, &coherency);
+	coherency_get_last(device, &coherency);
 	if (!coherency_exporters(&coherency)) {
 		coherency_explain(&coherency, IMPORT_HOST, why);
 		log_error("the device could not be tested: %s", why);
@@ -168,7 +169,7 @@ static void opaque_fd_describe(const struct device *device, enum import_type typ
 	unsigned int exporters;
 
 	memory->by_uuid = true;
-	coherency_get_last(device->id, &coherency);
+	coherency_get_last(device, &coherency);
 	exporters = coherency_exporters(&coherency);
 	memory->address_align = coherency.align;
 	memory->by_uuid_alone = !opaque_fd_takes_pages(exporters);

@@ -51,7 +51,7 @@ static bool method_may_serve(const struct device *device, const struct method_op
 static void method_probe_type(struct device *device, const char *extensions, enum import_type type)
 {
 	struct method *method = &device->method[type], reason = { .is_reason = false };
-	bool is_untested = false;
+	bool is_untested = false, hangs = false;
 
 	for (size_t i = 0; i < ROWS && !method->ops && (device->may_compile || !method->untested);
 	     i++) {
@@ -62,12 +62,15 @@ static void method_probe_type(struct device *device, const char *extensions, enu
 		else if (method->is_reason)
 			reason = *method;
 		is_untested |= method->untested;
+		hangs |= method->hangs;
 		method->is_reason = false;
 	}
 	if (!method->ops && reason.is_reason)
 		*method = reason;
-	if (!method->ops)
+	if (!method->ops) {
 		method->untested = is_untested;
+		method->hangs = hangs;
+	}
 	if (!method->ops && !device->is_selected)
 		snprintf(method->why, sizeof(method->why), "%s", device->unselected);
 }

@@ -16,6 +16,7 @@
 #define QUICK_ATTEMPTS 3 /* at once, to find out about a device */
 #define FIRST_PATIENCE 1 /* seconds until the attempt behind these, and twice as long each time */
 #define LARGEST_DOUBLINGS 11U /* half an hour */
+#define HANG_PATIENCE 3600    /* seconds */
 #define MAX_DEPTH 32	      /* of sub-devices */
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
@@ -142,10 +143,13 @@ static void device_keep_proofs(struct device *device, const struct device *older
 static void device_keep_older(struct device *device, const struct device *older)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++) {
-		const struct method *mine = &device->method[type];
+		const struct method mine = device->method[type];
 
-		if (!mine->ops && (mine->untested || mine->hangs) && older->method[type].ops)
-			device->method[type] = older->method[type];
+		if (mine.ops || !(mine.untested || mine.hangs) || !older->method[type].ops)
+			continue;
+		device->method[type] = older->method[type];
+		device->method[type].untested = mine.untested;
+		device->method[type].hangs = mine.hangs;
 	}
 }
 
@@ -160,6 +164,7 @@ static struct device *device_probe(cl_device_id id, bool may_compile, const stru
 	device->id = id;
 	device->may_compile = may_compile;
 	device->attempts = (older ? older->attempts : 0) + may_compile;
+	device->late = job_late();
 	if (!extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 						&device->platform, NULL)) {
 		free(extensions);
@@ -185,15 +190,25 @@ static time_t device_clock(void)
 	return now.tv_sec;
 }
 
+static bool device_hangs(const struct device *device)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (device->method[type].hangs)
+			return true;
+	return false;
+}
+
 /* When a device is tested again that could not be tested.  A query is no attempt, and delays none. */
 static time_t device_retry(const struct device *device, const struct device *older)
 {
 	unsigned int doublings = device->attempts - QUICK_ATTEMPTS;
 
+	if (device_hangs(device))
+		return device_clock() + HANG_PATIENCE;
 	if (device->attempts < QUICK_ATTEMPTS)
 		return 0;
 	if (older && device->attempts == older->attempts)
-		return older->retry;
+		return device_hangs(older) ? 0 : older->retry;
 	if (doublings > LARGEST_DOUBLINGS)
 		doublings = LARGEST_DOUBLINGS;
 	return device_clock() + ((time_t)FIRST_PATIENCE << doublings);
@@ -202,20 +217,22 @@ static time_t device_retry(const struct device *device, const struct device *old
 static bool device_is_tested(const struct device *device)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (device->method[type].untested ||
-		    (device->method[type].hangs && device->method[type].late != job_late()))
+		if (device->method[type].untested)
 			return false;
-	return true;
+	return !device_hangs(device);
 }
 
 /*
  * A device that cannot be tested now is asked again by some imports at once, and then now and then: the
  * first times soon, since most shortages are short, and less often the longer a shortage lasts.
+ * A driver that hangs gets no test at all meanwhile: the next test would hang for its time, too.
  */
 static bool device_is_conclusive(const struct device *device, bool may_compile)
 {
 	if (device_is_tested(device))
 		return true;
+	if (device_hangs(device))
+		return device->late == job_late() && device_clock() < device->retry;
 	return device->attempts >= QUICK_ATTEMPTS &&
 	       (!may_compile || device_clock() < device->retry);
 }

@@ -16,9 +16,8 @@ struct method_ops;
 struct method {
 	const struct method_ops *ops; /* NULL: the device takes no such memory */
 	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
-	bool untested;	   /* for want of memory, or of a compiler: a later call tests again */
-	bool hangs;	   /* the test hangs: a call tests again ... */
-	unsigned int late; /* ... when job_late() returns another number */
+	bool untested; /* for want of memory, or of a compiler: a later call tests again */
+	bool hangs; /* the test hangs: an hour later, or when a hung test ends, a call tests again */
 	bool is_reason; /* of a refusal: @why is the reason for people, whatever later methods say */
 	char why[192];	/* a sentence: the proof, or the reason for a refusal */
 };
@@ -28,10 +27,13 @@ struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
-	struct device *older;  /* an inconclusive record, which threads may still use */
-	bool may_compile;      /* whether the self-tests may compile */
-	unsigned int attempts; /* at records with may_compile, one after another, this one included */
-	time_t retry;	       /* seconds: the next attempt, behind the quick attempts */
+	struct device *older; /* an inconclusive record, which threads may still use */
+	bool may_compile;     /* whether the self-tests may compile */
+	unsigned int
+		attempts; /* at records with may_compile, one after another, this one included */
+	time_t retry; /* seconds: the next attempt, behind the quick attempts or an hour behind a hang */
+	unsigned int
+		late; /* job_late() before the self-tests: another number says that a hang ended */
 	struct method method[IMPORT_TYPES];
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */

@@ -54,7 +54,8 @@ static unsigned int takes_test_device(cl_device_id id, bool *is_lasting)
 	const struct device *device = device_get(id);
 
 	for (int type = 0; type < IMPORT_TYPES; type++)
-		*is_lasting &= device && !device->method[type].untested;
+		*is_lasting &= device && !device->method[type].untested &&
+			       !device->method[type].hangs;
 	return takes_of_record(device);
 }
 

@@ -21,7 +21,7 @@ enum tested {
 	PASSED,
 	FAILED,	   /* the data was wrong */
 	BROKEN,	   /* the driver refuses something, today at least */
-	HUNG,	   /* the test did not end, and is not tried again in the process */
+	HUNG,	   /* the test did not end, and is not tried again for an hour, or until it ends */
 	NO_SAMPLE, /* climport can make no such memory */
 };
 
@@ -103,7 +103,10 @@ struct selftest_kept {
 	struct session *_Atomic session;
 };
 
-/* Releases the kept session. */
+/*
+ * Releases the kept session, on the thread of the application's own release of the context: a driver
+ * that hangs here hangs the program without the layer as well, so a job would spare nothing.
+ */
 void selftest_drop(struct selftest_kept *kept);
 
 /**

@@ -168,3 +168,75 @@ TEST(rm_threads, "After a shortage in the first imports of several threads, an i
 	again_import();
 	opaque_rm_close();
 }
+
+/* The driver hangs in the first import.  Waits for the limit of a self-test pass quickly. */
+static void again_hang(void)
+{
+	const unsigned long contexts = stub_calls("clCreateContext");
+
+	stub_set(STUB_HANG, 1);
+	clock_behind_ms = 95;
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "the self-test did not end"));
+	EXPECT_EQ(stub_calls("clCreateContext"), contexts + 1);
+}
+
+static void again_end_hang(int threads)
+{
+	clock_behind_ms = 0;
+	stub_set(STUB_HANG, 0);
+	EXPECT(process_settles(process_threads_at_most, &threads));
+}
+
+TEST(rm_hang_ends,
+     "If a driver hangs in a self-test, the import tests nothing more, and the device "
+     "is refused until the self-test ends after all.")
+{
+	unsigned long contexts;
+	int threads;
+
+	again_open();
+	threads = process_count_threads();
+	again_hang();
+	contexts = stub_calls("clCreateContext");
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	EXPECT_EQ(stub_calls("clCreateContext"), contexts);
+	again_end_hang(threads);
+	again_import();
+	opaque_rm_close();
+}
+
+TEST(rm_hang_of_an_hour, "A device whose self-test has hung for an hour is tested again.")
+{
+	int threads;
+
+	again_open();
+	threads = process_count_threads();
+	again_hang();
+	clock_ahead += HOUR + 1;
+	again_hang();
+	again_end_hang(threads);
+	again_import();
+	opaque_rm_close();
+}
+
+TEST(rm_hang_is_kept, "For an hour, a later process does not wait for a self-test that hung.")
+{
+	unsigned long contexts;
+	int threads;
+
+	again_open_with_cache();
+	threads = process_count_threads();
+	again_hang();
+	again_end_hang(threads);
+	fixture_close();
+	fixture_open();
+	contexts = stub_calls("clCreateContext");
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "the self-test did not end"));
+	EXPECT_EQ(stub_calls("clCreateContext"), contexts);
+	opaque_rm_close();
+}

@@ -14,7 +14,6 @@
 #include "icd/methods/host_ptr/image_proof.h"
 #include "icd/methods/method.h"
 #include "icd/methods/part.h"
-#include "icd/selftest/job.h"
 #include "icd/selftest/result.h"
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
@@ -23,13 +22,6 @@
 static bool host_ptr_is_alignment(long align)
 {
 	return align >= 0 && align <= sysconf(_SC_PAGESIZE) && !(align & (align - 1));
-}
-
-/* The device is refused until an abandoned test ends. */
-static void host_ptr_set_hangs(struct method *method)
-{
-	method->hangs = true;
-	method->late = job_late();
 }
 
 static bool host_ptr_recall(const struct device *device, struct method *method)
@@ -41,7 +33,7 @@ static bool host_ptr_recall(const struct device *device, struct method *method)
 	if (align == RESULT_HANGS) {
 		snprintf(method->why, sizeof(method->why),
 			 "the self-test of CL_MEM_USE_HOST_PTR did not end, less than an hour ago");
-		host_ptr_set_hangs(method);
+		method->hangs = true;
 		return true;
 	}
 	if (!host_ptr_is_alignment(align))
@@ -104,7 +96,7 @@ static bool host_ptr_run_test(const struct device *device, struct method *method
 		result_set(device, "host_ptr", (long)method->align);
 	if (found == HUNG) {
 		result_set(device, "host_ptr", RESULT_HANGS);
-		host_ptr_set_hangs(method);
+		method->hangs = true;
 	}
 	return found == PASSED;
 }
@@ -150,7 +142,7 @@ static bool host_ptr_test_bracket(const struct device *device, struct method *me
 
 	method->untested = found == UNTESTED;
 	if (found == HUNG)
-		host_ptr_set_hangs(method);
+		method->hangs = true;
 	if (found != PASSED)
 		snprintf(method->why, sizeof(method->why),
 			 "commands that wait for user events, or their callbacks, %s on this "
@@ -180,7 +172,7 @@ static bool host_ptr_probe(const struct device *device, const char *extensions,
 {
 	(void)extensions;
 	if (type == IMPORT_HOST)
-		return host_ptr_test(device, method);
+		return !method->hangs && host_ptr_test(device, method); /* no test behind a hang */
 	return host_ptr_test_mapping(device, method) && host_ptr_test_bracket(device, method);
 }
 

@@ -11,6 +11,7 @@
 #include "icd/methods/opaque_fd/large.h"
 #include "icd/objects/device.h"
 #include "icd/selftest/identity.h"
+#include "icd/selftest/job.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/selftest/selftest.h"
 #include "icd/text.h"
@@ -51,7 +52,7 @@ static char *coherency_key(cl_device_id device, const unsigned char *uuid, unsig
 	return key;
 }
 
-static void coherency_keep(const char *key, enum coherency found)
+static void coherency_keep(const char *key, int found)
 {
 	char line[16];
 
@@ -59,25 +60,54 @@ static void coherency_keep(const char *key, enum coherency found)
 	result_cache_set(key, line);
 }
 
-/*
- * Kept, or tested now, unless @kept is NULL.  A negative result is not kept: with a new library, or less load, the
- * self-test may pass tomorrow.
- */
-static bool coherency_find(cl_device_id device, const unsigned char *uuid, unsigned int exporter,
-			   struct selftest_kept *kept, enum coherency *found)
+/* UNTESTED: nothing is kept.  Once a test ended late, a kept hang may be that test's. */
+static enum tested coherency_find_kept(const char *key, enum coherency *found)
 {
-	char *key = coherency_key(device, uuid, exporter), line[16];
-	bool is_known = key && result_cache_get(key, line, sizeof(line));
+	bool is_recent;
+	char line[16];
+	int kept;
 
-	if (is_known) {
-		*found = (enum coherency)atoi(line);
-	} else if (kept) {
-		is_known = coherency_test(device, uuid, exporter, kept, found);
-		if (key && is_known && *found > COPIES)
-			coherency_keep(key, *found);
-	}
+	if (!result_cache_get_recent(key, line, sizeof(line), &is_recent))
+		return UNTESTED;
+	kept = atoi(line);
+	if (kept == COHERENCY_HANGS)
+		return is_recent && !job_late() ? HUNG : UNTESTED;
+	*found = (enum coherency)kept;
+	return PASSED;
+}
+
+/*
+ * Tests now.  A negative result is not kept: with a new library, or less load, the self-test may pass
+ * tomorrow.  A hang costs each process its time, and is kept.
+ */
+static enum tested coherency_find_new(const char *key, const struct opaque_coherency *c,
+				      unsigned int exporter, struct selftest_kept *kept,
+				      enum coherency *found)
+{
+	const enum tested tested = coherency_test(c->device, c->uuid, exporter, kept, found);
+
+	if (key && tested == PASSED && *found > COPIES)
+		coherency_keep(key, *found);
+	if (key && tested == HUNG)
+		coherency_keep(key, COHERENCY_HANGS);
+	return tested;
+}
+
+/* Kept, or tested now, unless @kept is NULL. */
+static void coherency_find(struct opaque_coherency *c, unsigned int exporter,
+			   struct selftest_kept *kept)
+{
+	char *key = coherency_key(c->device, c->uuid, exporter);
+	enum coherency found = EXPORTS_NOTHING;
+	enum tested tested = key ? coherency_find_kept(key, &found) : UNTESTED;
+
+	if (tested == UNTESTED && kept)
+		tested = coherency_find_new(key, c, exporter, kept, &found);
 	free(key);
-	return is_known;
+	c->is_known[exporter] = tested == PASSED;
+	c->hangs[exporter] = tested == HUNG;
+	if (tested == PASSED)
+		c->of[exporter] = found;
 }
 
 static const char *coherency_describe(enum coherency coherency)
@@ -109,7 +139,9 @@ static void coherency_append(char why[COHERENCY_WHY_SIZE], const char *format, .
 
 static const char *coherency_describe_of(const struct opaque_coherency *c, int id)
 {
-	return c->is_known[id] ? coherency_describe(c->of[id]) : "untested";
+	if (c->is_known[id])
+		return coherency_describe(c->of[id]);
+	return c->hangs[id] ? "the self-test did not end" : "untested";
 }
 
 static void coherency_explain_host(const struct opaque_coherency *c, char why[COHERENCY_WHY_SIZE])
@@ -181,6 +213,8 @@ static bool coherency_ask(struct opaque_coherency *c, unsigned int id)
 		c->is_known[id] = false;
 	if (!c->is_known[id])
 		c->of[id] = EXPORTS_NOTHING;
+	if (!c->is_asked[id] || c->is_known[id])
+		c->hangs[id] = false;
 	return c->is_asked[id];
 }
 
@@ -196,6 +230,14 @@ static void coherency_merge(struct opaque_coherency *c, const struct opaque_cohe
 	}
 }
 
+bool coherency_hangs(const struct opaque_coherency *c)
+{
+	for (int i = 0; i < IMPORT_EXPORTERS; i++)
+		if (c->hangs[i])
+			return true;
+	return false;
+}
+
 static bool coherency_is_complete(const struct opaque_coherency *c)
 {
 	for (int i = 0; i < IMPORT_EXPORTERS; i++)
@@ -204,15 +246,18 @@ static bool coherency_is_complete(const struct opaque_coherency *c)
 	return true;
 }
 
+/* Behind a hang no other exporter is tested: each test would cost its time. */
 static void coherency_find_all(const struct device *device, struct opaque_coherency *c)
 {
 	struct selftest_kept kept = { NULL };
 
-	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++)
+	memset(c->hangs, 0, sizeof(c->hangs));
+	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
+		const bool may_test = device->may_compile && !coherency_hangs(c);
+
 		if (coherency_ask(c, i) && !c->is_known[i])
-			c->is_known[i] = coherency_find(device->id, c->uuid, i,
-							device->may_compile ? &kept : NULL,
-							&c->of[i]);
+			coherency_find(c, i, may_test ? &kept : NULL);
+	}
 	coherency_drop(&kept);
 }
 
@@ -303,6 +348,8 @@ bool coherency_get(const struct device *device, struct opaque_coherency *coheren
 	const bool is_recalled = coherency_recall(device->id, coherency, &attempt);
 	bool is_conclusive;
 
+	if (is_recalled && !device->may_compile) /* whether a hang has ended, an import finds out */
+		memset(coherency->hangs, 0, sizeof(coherency->hangs));
 	if (is_recalled && (coherency_is_complete(coherency) || attempt >= device->attempts))
 		return coherency_is_complete(coherency);
 	if (!is_recalled && !coherency_begin(device->id, coherency, &is_conclusive))

@@ -22,6 +22,8 @@ enum coherency {
 	COHERENT = 3,	      /* zero copy */
 };
 
+#define COHERENCY_HANGS (-1) /* in the result cache: the self-test did not end */
+
 #define COHERENCY_WHY_SIZE 192 /* bytes, as in struct method */
 
 struct opaque_coherency {
@@ -30,6 +32,7 @@ struct opaque_coherency {
 	bool is_allowed[IMPORT_EXPORTERS];   /* by the environment */
 	bool is_asked[IMPORT_EXPORTERS];     /* false: not needed, or forbidden */
 	bool is_known[IMPORT_EXPORTERS];     /* false: not tested, for want of memory perhaps */
+	bool hangs[IMPORT_EXPORTERS];	     /* unknown: the self-test did not end */
 	bool has_uuid;
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	size_t align;	  /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
@@ -39,15 +42,18 @@ struct opaque_coherency {
 struct device;
 
 /*
- * False if the result of an exporter is unknown: for want of memory perhaps, or because no result is
- * kept and the device's tests may not compile.  @coherency then has the other exporters' results.
- * What is known is not tested again, and what is unknown once in each attempt of the device.  Any
- * thread.
+ * False if the result of an exporter is unknown: for want of memory perhaps, because the self-test
+ * did not end, or because no result is kept and the device's tests may not compile.  @coherency then
+ * has the other exporters' results.  What is known is not tested again, and what is unknown once in
+ * each attempt of the device.  Behind a self-test that hangs no other exporter is tested.  Any thread.
  */
 bool coherency_get(const struct device *device, struct opaque_coherency *coherency);
 
 /* What the last coherency_get() of the device has found; without an earlier one, what this one finds. */
 void coherency_get_last(const struct device *device, struct opaque_coherency *coherency);
+
+/* Whether the self-test of an exporter did not end, in this attempt or less than an hour ago. */
+bool coherency_hangs(const struct opaque_coherency *coherency);
 
 /* A sentence with all results, for memory of a type. */
 void coherency_explain(const struct opaque_coherency *coherency, enum import_type type,

@@ -27,12 +27,11 @@
 #define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
 struct coherency_job {
-	struct job job;
+	struct job job; /* job.found: PASSED if found is set */
 	cl_device_id device;
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	unsigned int exporter;
 	struct session *session; /* NULL: none yet, or no more */
-	bool is_conclusive;
 	enum coherency found;
 };
 
@@ -125,7 +124,10 @@ static void coherency_check_events(struct coherency_job *j)
 		j->found = NEEDS_INVALIDATE;
 		break;
 	case UNTESTED:
-		j->is_conclusive = false;
+		j->job.found = UNTESTED;
+		break;
+	case HUNG:
+		j->job.found = HUNG;
 		break;
 	default:
 		log_error("commands that wait for user events do not work on this device, so its "
@@ -144,7 +146,7 @@ static void coherency_test_sample(struct coherency_job *j, struct coherency_samp
 	const cl_int result = coherency_run_rounds(j, s, is_cached);
 
 	if (selftest_is_transient(result))
-		j->is_conclusive = false;
+		j->job.found = UNTESTED;
 	else if (result != 1)
 		j->found = COPIES;
 	else if (is_cached)
@@ -175,10 +177,10 @@ static void coherency_run(struct job *job)
 {
 	struct coherency_job *j = (struct coherency_job *)job;
 
-	j->is_conclusive = true;
+	j->job.found = PASSED;
 	j->found = EXPORTS_NOTHING;
 	if (shortage_is(coherency_test_exporter(j)))
-		j->is_conclusive = false;
+		j->job.found = UNTESTED;
 }
 
 static void coherency_test_keep(struct coherency_job *j, struct selftest_kept *kept)
@@ -192,14 +194,14 @@ static void coherency_test_late(struct job *job)
 	coherency_test_end((struct coherency_job *)job);
 }
 
-bool coherency_test(cl_device_id device, const unsigned char uuid[IMPORT_UUID_SIZE],
-		    unsigned int exporter, struct selftest_kept *kept, enum coherency *found)
+enum tested coherency_test(cl_device_id device, const unsigned char uuid[IMPORT_UUID_SIZE],
+			   unsigned int exporter, struct selftest_kept *kept, enum coherency *found)
 {
 	struct coherency_job *j = calloc(1, sizeof(*j));
-	bool is_conclusive = false;
+	enum tested tested = UNTESTED;
 
 	if (!j)
-		return false;
+		return UNTESTED;
 	j->job.run = coherency_run;
 	j->job.late = coherency_test_late;
 	j->device = device;
@@ -208,20 +210,19 @@ bool coherency_test(cl_device_id device, const unsigned char uuid[IMPORT_UUID_SI
 	j->session = session_take(kept);
 	switch (job_run(&j->job, JOB_COMPILE_LIMIT_MS)) {
 	case JOB_ENDED:
-		is_conclusive = j->is_conclusive;
+		tested = j->job.found;
 		*found = j->found;
 		coherency_test_keep(j, kept);
 		break;
 	case JOB_ABANDONED:
-		is_conclusive = true;
-		*found = EXPORTS_NOTHING;
+		tested = HUNG;
 		break;
 	case JOB_NOT_STARTED:
 		coherency_test_keep(j, kept);
 		break;
 	}
 	job_put(&j->job);
-	return is_conclusive;
+	return tested;
 }
 
 /* A job: a driver may hang in the release of a context. */

@@ -38,6 +38,7 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 			    enum import_type type, struct method *method)
 {
 	struct opaque_coherency coherency;
+	bool is_conclusive;
 
 	if (!has_word(extensions, EXTENSION) || !opaque_fd_is_discrete(device->id) ||
 	    !next.clCreateBufferWithProperties) {
@@ -46,8 +47,10 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 		return false;
 	}
 	method->align = 1;
-	method->untested = !coherency_get(device, &coherency);
-	method->is_reason = method->untested;
+	is_conclusive = coherency_get(device, &coherency);
+	method->hangs = coherency_hangs(&coherency);
+	method->untested = !is_conclusive && !method->hangs;
+	method->is_reason = !is_conclusive;
 	coherency_explain(&coherency, type, method->why);
 	return coherency_exporters(&coherency);
 }

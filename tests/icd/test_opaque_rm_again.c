@@ -138,29 +138,36 @@ TEST(rm_short_patience, "After a short shortage, however many imports failed mea
 
 static pthread_barrier_t again_start;
 
-static void *again_import_at_start(void *err)
+struct again_first {
+	pthread_t thread;
+	unsigned char *page;
+	cl_int err;
+};
+
+static void *again_import_at_start(void *arg)
 {
-	unsigned char *p = pages_map(1);
+	struct again_first *first = arg;
 
 	pthread_barrier_wait(&again_start);
-	fix.import(fix.context, 0, NULL, p, PAGE, err);
+	fix.import(fix.context, 0, NULL, first->page, PAGE, &first->err);
 	return NULL;
 }
 
 TEST(rm_threads, "After a shortage in the first imports of several threads, an import works some "
 		 "seconds later.")
 {
-	pthread_t thread[THREADS];
-	cl_int err[THREADS];
+	struct again_first first[THREADS];
 
 	again_open();
 	again_begin_shortage();
 	pthread_barrier_init(&again_start, NULL, THREADS);
 	for (int i = 0; i < THREADS; i++)
-		pthread_create(&thread[i], NULL, again_import_at_start, &err[i]);
+		first[i].page = pages_map(1);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&first[i].thread, NULL, again_import_at_start, &first[i]);
 	for (int i = 0; i < THREADS; i++) {
-		pthread_join(thread[i], NULL);
-		EXPECT_EQ(err[i], CL_OUT_OF_RESOURCES);
+		pthread_join(first[i].thread, NULL);
+		EXPECT_EQ(first[i].err, CL_OUT_OF_RESOURCES);
 	}
 	pthread_barrier_destroy(&again_start);
 	again_end_shortage();

@@ -48,14 +48,25 @@ unsigned int takes_of_record(const struct device *device)
 	return takes;
 }
 
+/*
+ * A type that a method takes stays taken, though a part of the method, such as an exporter, could not be
+ * tested at the moment.
+ */
+static bool takes_is_settled(const struct device *device)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (!device->method[type].ops &&
+		    (device->method[type].untested || device->method[type].hangs))
+			return false;
+	return true;
+}
+
 /* @is_lasting: set to false for a result of the moment; else unchanged. */
 static unsigned int takes_test_device(cl_device_id id, bool *is_lasting)
 {
 	const struct device *device = device_get(id);
 
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		*is_lasting &= device && !device->method[type].untested &&
-			       !device->method[type].hangs;
+	*is_lasting &= device && takes_is_settled(device);
 	return takes_of_record(device);
 }
 

@@ -8,6 +8,7 @@
 #include <CL/climport.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -337,6 +338,41 @@ TEST(rm_kept_environment,
 	opaque_rm_open();
 	EXPECT(fake_rm.pins_made > 0);
 	unsetenv("CL_STUB_OTHER");
+	opaque_rm_close();
+}
+
+#define CUDA_ERROR_OUT_OF_MEMORY 2
+
+static void opaque_rm_fill_cuda(void *unused)
+{
+	(void)unused;
+	fake_cuda_fail("cuMemCreate", 1, CUDA_ERROR_OUT_OF_MEMORY);
+	fake_cuda_at("cuMemCreate", 1, opaque_rm_fill_cuda, NULL);
+}
+
+static bool opaque_rm_keeps_answer(void)
+{
+	return !system("grep -rqsx 'takes 3 1 3 end' $XDG_CACHE_HOME");
+}
+
+TEST(rm_kept_answer, "If another program has filled the GPU's memory, and RM's memory passes the "
+		     "self-test, the platform's answer is kept, and CUDA's memory is tested later.")
+{
+	char text[4096];
+
+	opaque_rm_reset();
+	opaque_rm_fill_cuda(NULL);
+	fixture_open();
+	EXPECT_EQ(cl.clGetPlatformInfo(fix.platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text,
+				       NULL),
+		  CL_SUCCESS);
+	EXPECT(strstr(text, "cl_arm_import_memory_host"));
+	EXPECT(opaque_rm_keeps_answer());
+	EXPECT(strstr(opaque_rm_why(), "CUDA's cuMemCreate: untested"));
+	fixture_close();
+	fake_cuda_reset(1);
+	opaque_rm_open();
+	EXPECT(strstr(opaque_rm_why(), "CUDA's cuMemCreate: zero copy by self-test"));
 	opaque_rm_close();
 }
 

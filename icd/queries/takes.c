@@ -132,6 +132,15 @@ bool takes_is_unanswered(const char *key)
 	return true;
 }
 
+void takes_note_moment(const char *key, const struct takes *t)
+{
+	char *unanswered = takes_has_died(t) ? NULL : takes_key_unanswered(key);
+
+	if (unanswered)
+		result_cache_remove(unanswered);
+	free(unanswered);
+}
+
 void takes_keep_unanswered(const char *key, const char *why)
 {
 	char *line = text_create(NO_ANSWER "%s", why), *unanswered = takes_key_unanswered(key);

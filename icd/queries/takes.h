@@ -41,4 +41,10 @@ bool takes_recall(cl_platform_id platform, struct takes *t);
 bool takes_is_unanswered(const char *key);
 void takes_keep_unanswered(const char *key, const char *why);
 
+/*
+ * A probe has answered, perhaps after its program has given the probe up.  An answer of the moment is not
+ * kept, and tells that the driver answers: later processes ask again, unless the driver died of a device.
+ */
+void takes_note_moment(const char *key, const struct takes *t);
+
 #endif /* ICD_QUERIES_TAKES_H */

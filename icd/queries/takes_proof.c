@@ -214,6 +214,14 @@ static bool takes_join_parts(cl_platform_id platform, const char *words, struct 
 	return is_whole && !words[strspn(words, " ")];
 }
 
+static void takes_note(const char *key, const struct takes *t, bool is_lasting)
+{
+	if (is_lasting)
+		takes_keep(key, t);
+	else
+		takes_note_moment(key, t);
+}
+
 static bool takes_run_joined(cl_platform_id platform, const char *words, char *answer, size_t size)
 {
 	bool lasting, is_lasting = true;
@@ -221,8 +229,8 @@ static bool takes_run_joined(cl_platform_id platform, const char *words, char *a
 	struct takes t = { .count = 0 };
 	const bool is_whole = takes_join_parts(platform, words, &t, &is_lasting);
 
-	if (is_whole && lasting && is_lasting)
-		takes_keep(key, &t);
+	if (is_whole && lasting)
+		takes_note(key, &t, is_lasting);
 	free(key);
 	return is_whole && takes_format(&t, answer, size);
 }
@@ -233,10 +241,12 @@ static bool takes_run_whole(cl_platform_id platform, char *answer, size_t size)
 	bool lasting;
 	char *key = takes_key(platform, &lasting);
 	struct takes t = { .count = 0 };
+	bool is_lasting;
 
 	takes_set_alarm(devices.id, devices.count);
-	if (takes_test(platform, &t) && lasting)
-		takes_keep(key, &t);
+	is_lasting = takes_test(platform, &t);
+	if (lasting)
+		takes_note(key, &t, is_lasting);
 	free(devices.id);
 	free(key);
 	return takes_format(&t, answer, size);

@@ -184,3 +184,13 @@ void result_cache_set(const char *key, const char *line)
 	}
 	free(path);
 }
+
+void result_cache_remove(const char *key)
+{
+	char *path = result_cache_path(key);
+	THREAD_NO_CANCEL();
+
+	if (path)
+		unlink(path);
+	free(path);
+}

@@ -22,4 +22,7 @@ bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_
 
 void result_cache_set(const char *key, const char *line);
 
+/* Forgets the result of a key, if there is one. */
+void result_cache_remove(const char *key);
+
 #endif

@@ -6,6 +6,7 @@
 #include "probe.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 
 /* Variables of the program. */
 static const char *parts_name, *parts_value, *parts_signal, *parts_error;
+static const char *parts_lacks, *parts_last, *parts_waits, *parts_ahead, *parts_hangs;
+static const char *parts_devices; /* the number */
 
 static bool parts_meet; /* each test waits for the others */
 
@@ -28,16 +31,23 @@ static int parts_query(void)
 {
 	cl_device_id devices[DEVICES];
 	int bits = probe_platform_reports() ? PLATFORM : 0;
+	cl_uint count;
 
-	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, DEVICES, devices, NULL))
+	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, DEVICES, devices, &count))
 		return -1;
-	for (int i = 0; i < DEVICES; i++) {
+	for (cl_uint i = 0; i < count; i++) {
 		char text[4096] = "";
 
 		clGetDeviceInfo(devices[i], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
 		bits |= strstr(text, "cl_arm_import_memory_host") ? 1 << i : 0;
 	}
 	return bits;
+}
+
+static void parts_set_if(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
 }
 
 static void parts_set(const char *devices)
@@ -50,10 +60,13 @@ static void parts_set(const char *devices)
 		setenv("PRELOADED_MEETS", devices, 1);
 	if (parts_name)
 		setenv(parts_name, parts_value, 1);
-	if (parts_signal)
-		setenv("PRELOADED_SIGNAL", parts_signal, 1);
-	if (parts_error)
-		setenv("PRELOADED_ERROR", parts_error, 1);
+	parts_set_if("PRELOADED_SIGNAL", parts_signal);
+	parts_set_if("PRELOADED_ERROR", parts_error);
+	parts_set_if("PRELOADED_LACKS", parts_lacks);
+	parts_set_if("PRELOADED_HANGS", parts_hangs);
+	parts_set_if("PRELOADED_LAST", parts_last);
+	parts_set_if("PRELOADED_WAITS", parts_waits);
+	parts_set_if("PRELOADED_AHEAD", parts_ahead);
 }
 
 static bool parts_load(void)
@@ -64,11 +77,8 @@ static bool parts_load(void)
 /* Without native kernels, so that probe processes alone test devices. */
 static int parts_program(void)
 {
-	char number[4];
-
-	snprintf(number, sizeof(number), "%d", DEVICES);
 	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
-	parts_set(number);
+	parts_set(parts_devices);
 	return parts_load() ? parts_query() : -1;
 }
 
@@ -91,6 +101,8 @@ static void parts_begin(bool meet, const char *name, const char *value)
 	parts_name = name;
 	parts_value = value;
 	parts_signal = parts_error = NULL;
+	parts_lacks = parts_last = parts_waits = parts_ahead = parts_hangs = NULL;
+	parts_devices = "3";
 }
 
 /* The devices that were tested, in bits. */
@@ -130,8 +142,8 @@ static void parts_forget(void)
 {
 	char command[256];
 
-	snprintf(command, sizeof(command), "cd %s && rm -rf climport tested met.* worker.*",
-		 probe_cache);
+	snprintf(command, sizeof(command),
+		 "cd %s && rm -rf climport tested told ahead met.* worker.*", probe_cache);
 	EXPECT_EQ(system(command), 0);
 }
 
@@ -335,4 +347,74 @@ TEST(few_processes, "With a low limit of processes, one device is tested after t
 	parts_test(parts_program_limited);
 	EXPECT_EQ(probe_run_program(parts_program_kept), PLATFORM | 7);
 	EXPECT_EQ(parts_processes(), DEVICES);
+}
+
+static void parts_tell(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/told", probe_cache);
+	close(creat(path, 0600));
+}
+
+/* Whether the lack of an answer is kept. */
+static bool parts_has_no_answer(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "grep -rqs '^no answer' %s/climport", probe_cache);
+	return !system(command);
+}
+
+static int parts_program_impatient(void)
+{
+	bool is_kept;
+
+	if (parts_program())
+		return 0;
+	is_kept = parts_has_no_answer();
+	parts_tell();
+	return is_kept;
+}
+
+/* The tests wait until the program has given up.  On a slow machine no probe may start in time. */
+static void parts_be_late(void)
+{
+	bool is_late = false;
+
+	parts_waits = "0";
+	for (int tries = 0; tries < TRIES && !is_late; tries++) {
+		parts_forget();
+		is_late = probe_run_to_end(parts_program_impatient);
+	}
+	EXPECT(is_late);
+}
+
+static const struct platform {
+	const char *name, *devices, *lack;
+} platforms[] = {
+	{ "of_one_device", "1", "1" },
+	{ "of_three_devices", "3", "2" },
+	{ "without_results", "3", "7" },
+};
+
+TEST_EACH(late_moment, struct platform, platforms,
+	  "If an answer is of the moment, and late, the next process asks again.")
+{
+	parts_begin(false, NULL, NULL);
+	parts_devices = row->devices;
+	parts_lacks = row->lack;
+	parts_be_late();
+	EXPECT(!parts_has_no_answer());
+}
+
+TEST(late_hang,
+     "If the driver hangs in the test of a device, no process asks for an hour, though another "
+     "device had no result.")
+{
+	parts_begin(false, "PRELOADED_DIES", "1");
+	parts_signal = "14"; /* SIGALRM */
+	parts_lacks = "2";
+	parts_be_late();
+	EXPECT(parts_has_no_answer());
 }

@@ -3,7 +3,7 @@
  * climport-probe KEY REQUEST: runs a proof on the platform with the key KEY, for a process that must
  * not (icd/probe/proof.h).  The answer, a line, goes to a pipe.  Workers (probe_gather.h) run the proof, as
  * climport-probe KEY REQUEST PART, or join the answers of all parts, as climport-probe KEY REQUEST parts.
- * Each ends within a minute.
+ * Each ends within a minute, and all together do.
  */
 #include <fcntl.h>
 #include <signal.h>

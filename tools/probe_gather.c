@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "icd/probe/interface.h"
@@ -17,18 +18,20 @@
 
 #define GATHER_MAX 64	 /* parts */
 #define GATHER_MANY 1024 /* threads: below this limit, drivers do not start at once */
-#define GATHER_SLACK 3	 /* seconds for the end of a worker whose time is over */
+#define GATHER_SLACK 13	 /* seconds to join the answers, and for the ends of workers */
 #define GATHER_WORD_SIZE 16
 
 struct part {
 	struct worker worker;
-	bool is_running;	     /* no answer yet, and not ended */
-	bool is_alone;		     /* no other worker has lived at the same time */
-	char word[GATHER_WORD_SIZE]; /* the answer; "": none yet */
+	bool is_running;		/* no answer yet, and not ended */
+	bool is_alone;			/* no other worker has lived at the same time */
+	char word[GATHER_WORD_SIZE];	/* the answer; "": none yet */
+	char doubted[GATHER_WORD_SIZE]; /* ... beside other workers, if that is in doubt */
 };
 
 static struct {
 	char *program, *key, *request;
+	long started; /* gather_clock() */
 	unsigned int parts, running, at_once;
 	struct part part[GATHER_MAX];
 	struct worker other;		  /* of no part */
@@ -36,15 +39,28 @@ static struct {
 	char answer[GATHER_MESSAGE_SIZE]; /* of a worker alone */
 } gather = { .parts = 1, .at_once = PROBE_AT_ONCE };
 
+static long gather_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The milliseconds until the time for tests is over. */
+static int gather_time_left(void)
+{
+	const long left = gather.started + GATHER_LIMIT * 1000L - gather_clock();
+
+	return left > 0 ? (int)left : 0;
+}
+
 /* @what: a part, or PROBE_PARTS */
 static bool gather_start_worker(struct worker *w, char *what)
 {
 	char *argv[] = { gather.program, gather.key, gather.request, what, NULL };
 
-	if (!probe_worker_start(w, argv))
-		return false;
-	alarm(GATHER_LIMIT + GATHER_SLACK);
-	return true;
+	return probe_worker_start(w, argv);
 }
 
 static bool gather_start_part(unsigned int number)
@@ -135,6 +151,7 @@ static void gather_handle(struct part *p)
 		gather_take_answer(p, message + 1);
 	if (!gather_is_doubtful(p))
 		return;
+	snprintf(p->doubted, sizeof(p->doubted), "%s", p->word);
 	*p->word = '\0';
 	gather.at_once = 1;
 }
@@ -151,7 +168,7 @@ static void gather_wait(void)
 		ends[2 * i + 1] =
 			(struct pollfd){ p->worker.pid ? p->worker.pidfd : -1, POLLIN, 0 };
 	}
-	if (poll(ends, 2 * (nfds_t)gather.parts, -1) <= 0)
+	if (poll(ends, 2 * (nfds_t)gather.parts, gather_time_left()) <= 0)
 		return;
 	for (size_t i = gather.parts; i-- > 0;) {
 		struct part *p = &gather.part[i];
@@ -181,7 +198,6 @@ static bool gather_ask(struct worker *w, const char *request, char *line)
 {
 	char answer[GATHER_MESSAGE_SIZE];
 
-	alarm(GATHER_LIMIT);
 	if (send(w->socket, request, strlen(request), MSG_NOSIGNAL) < 0 ||
 	    probe_worker_receive(w, answer, sizeof(answer)) < 0)
 		return false;
@@ -221,6 +237,25 @@ static bool gather_start(void)
 	return true;
 }
 
+/*
+ * The time of all tests is over.  What a device did beside others counts now, though in doubt; a device that
+ * is tested for the first time hangs.
+ */
+static void gather_give_up(void)
+{
+	for (unsigned int i = 0; i < gather.parts; i++) {
+		struct part *p = &gather.part[i];
+		const char *word = p->is_running ? PROBE_DIED_WORD : PROBE_LOST_WORD;
+
+		if (p->is_running)
+			probe_worker_end(&p->worker);
+		p->is_running = false;
+		if (!*p->word)
+			snprintf(p->word, sizeof(p->word), "%s", *p->doubted ? p->doubted : word);
+	}
+	gather.running = 0;
+}
+
 /* False: no worker, or not every worker, can be started. */
 static bool gather_run_workers(void)
 {
@@ -232,6 +267,8 @@ static bool gather_run_workers(void)
 		if (!gather_start())
 			return false;
 		gather_wait();
+		if (!gather_time_left())
+			gather_give_up();
 	} while (gather.running || gather_next_part() < gather.parts);
 	return true;
 }
@@ -246,6 +283,8 @@ static bool gather_finish(char *line)
 
 int gather_answer(char *program, char *key, char *request, char *line)
 {
+	gather.started = gather_clock();
+	alarm(GATHER_LIMIT + GATHER_SLACK);
 	gather.program = program;
 	gather.key = key;
 	gather.request = request;

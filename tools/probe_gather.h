@@ -9,6 +9,9 @@
  * whose worker died, or answered for the moment, is run again alone, and so are the parts that have not run.
  * A low limit of processes lets workers run one by one from the beginning.
  *
+ * All parts together have a minute.  Then a part that runs for the first time hangs, and of a part that runs,
+ * or would run, again the first answer counts.
+ *
  * Messages of a worker, on a socket in the place of the layer's pipe:
  *
  *	n NUMBER	the first worker's, before its part: the proof has so many parts, and needs workers for
@@ -25,7 +28,7 @@
 #define GATHER_MESSAGE_SIZE 2048
 #define GATHER_NUMBER 'n'
 #define GATHER_ANSWER 'a'
-#define GATHER_LIMIT 60 /* seconds of a worker */
+#define GATHER_LIMIT 60 /* seconds of a worker, and of all together */
 
 /*
  * gather_answer - have the request answered by workers

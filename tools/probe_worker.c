@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -56,6 +57,13 @@ void probe_worker_reap(struct worker *w)
 	w->pid = 0;
 	close(w->pidfd);
 	probe_worker_dismiss(w);
+}
+
+void probe_worker_end(struct worker *w)
+{
+	kill(w->pid, SIGKILL); /* a driver may handle other signals */
+	probe_worker_reap(w);
+	w->status = SIGALRM;
 }
 
 ssize_t probe_worker_receive(struct worker *w, char *message, size_t size)

@@ -27,6 +27,9 @@ void probe_worker_dismiss(struct worker *w);
 /* Waits for the end of a worker that has been started. */
 void probe_worker_reap(struct worker *w);
 
+/* Ends a worker whose time is over.  The status is that of SIGALRM, by which workers end themselves. */
+void probe_worker_end(struct worker *w);
+
 /*
  * The next message, as a string, or -1 if the worker has ended.  A process that the driver has started
  * may have the worker's socket for longer than the worker lives.

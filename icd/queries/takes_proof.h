@@ -13,8 +13,9 @@
 #include "icd/queries/takes.h"
 
 /*
- * The process that asks waits two seconds at most.  A slower probe goes on for ten seconds, or a minute
- * if tests are compiled, and the result is kept for the next process.
+ * The process that asks waits two seconds at most.  A slower probe goes on, and the result is kept for the
+ * next process: the test of a device has ten seconds, or a minute if it is compiled, and all tests together
+ * have a minute.
  */
 extern const struct proof takes_proof;
 

@@ -418,3 +418,23 @@ TEST(late_hang,
 	parts_be_late();
 	EXPECT(parts_has_no_answer());
 }
+
+TEST(time_is_over,
+     "If a minute is over, no device is tested again: a device that died is taken to die.")
+{
+	parts_begin(true, "PRELOADED_DIES", "1");
+	parts_last = "0";
+	parts_ahead = "60";
+	EXPECT_EQ(parts_find_out(), PLATFORM | 6);
+	EXPECT_EQ(parts_processes(), DEVICES);
+}
+
+TEST(hang_is_over, "If a minute is over, a device that is still tested hangs.")
+{
+	parts_begin(true, "PRELOADED_DIES", "1");
+	parts_devices = "2";
+	parts_hangs = "2";
+	parts_ahead = "60";
+	EXPECT_EQ(parts_find_out(), 0);
+	EXPECT_EQ(parts_processes(), 2);
+}

@@ -124,13 +124,27 @@ static int probe_worker_main(const char *key, const char *request, const char *w
 	return !probe_worker_send(GATHER_ANSWER, line);
 }
 
-/* To the layer. */
+static bool probe_has_answered; /* early */
+
+/* To the layer, which reads a single line. */
 static int probe_answer(const char *line)
 {
 	char text[GATHER_MESSAGE_SIZE + 1];
 	int n = snprintf(text, sizeof(text), "%s\n", line);
 
-	return write(PROBE_FD, text, (size_t)n) == n ? 0 : 1;
+	return probe_has_answered || write(PROBE_FD, text, (size_t)n) == n ? 0 : 1;
+}
+
+/* The tests go on, also if the program has gone. */
+static void probe_answer_early(const char *line)
+{
+	char text[GATHER_MESSAGE_SIZE];
+
+	snprintf(text, sizeof(text), "%c%.*s", PROBE_EARLY, GATHER_MESSAGE_SIZE - 2, line);
+	signal(SIGPIPE, SIG_IGN);
+	probe_answer(text);
+	signal(SIGPIPE, SIG_DFL);
+	probe_has_answered = true;
 }
 
 /* Without workers. */
@@ -149,7 +163,7 @@ static int probe_main_alone(const char *key, const char *request)
 static int probe_main(char *program, char *key, char *request)
 {
 	char line[GATHER_MESSAGE_SIZE];
-	const int result = gather_answer(program, key, request, line);
+	const int result = gather_answer(program, key, request, probe_answer_early, line);
 	int status;
 
 	if (result > 0)

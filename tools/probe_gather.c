@@ -25,13 +25,16 @@ struct part {
 	struct worker worker;
 	bool is_running;		/* no answer yet, and not ended */
 	bool is_alone;			/* no other worker has lived at the same time */
+	long started;			/* gather_clock() */
 	char word[GATHER_WORD_SIZE];	/* the answer; "": none yet */
 	char doubted[GATHER_WORD_SIZE]; /* ... beside other workers, if that is in doubt */
 };
 
 static struct {
 	char *program, *key, *request;
-	long started; /* gather_clock() */
+	gather_say_fn *say;
+	bool has_said;
+	long started, longest; /* gather_clock(), and the most milliseconds for a part */
 	unsigned int parts, running, at_once;
 	struct part part[GATHER_MAX];
 	struct worker other;		  /* of no part */
@@ -71,6 +74,7 @@ static bool gather_start_part(unsigned int number)
 	snprintf(part, sizeof(part), "%u", number);
 	if (!gather_start_worker(&p->worker, part))
 		return false;
+	p->started = gather_clock();
 	p->is_running = true;
 	p->is_alone = gather.at_once == 1;
 	gather.running++;
@@ -133,6 +137,14 @@ static void gather_take_answer(struct part *p, const char *answer)
 	gather.waiting = &p->worker;
 }
 
+static void gather_note_time(const struct part *p)
+{
+	const long taken = gather_clock() - p->started;
+
+	if (taken > gather.longest)
+		gather.longest = taken;
+}
+
 /* Something has come from a running worker. */
 static void gather_handle(struct part *p)
 {
@@ -145,6 +157,7 @@ static void gather_handle(struct part *p)
 	}
 	p->is_running = false;
 	gather.running--;
+	gather_note_time(p);
 	if (n < 0)
 		gather_judge(p);
 	else
@@ -182,6 +195,14 @@ static void gather_wait(void)
 	}
 }
 
+/* Without an answer there is the doubtful one, if that is an answer of the moment. */
+static const char *gather_word(const struct part *p)
+{
+	if (*p->word)
+		return p->word;
+	return strchr(p->doubted, PROBE_MOMENT) ? p->doubted : PROBE_LOST_WORD;
+}
+
 /* The request with the answers of all parts.  False: no room. */
 static bool gather_join_words(char message[GATHER_MESSAGE_SIZE])
 {
@@ -189,7 +210,8 @@ static bool gather_join_words(char message[GATHER_MESSAGE_SIZE])
 	size_t used = (size_t)snprintf(message, size, "%s " PROBE_PARTS, gather.request);
 
 	for (unsigned int i = 0; i < gather.parts && used < size; i++)
-		used += (size_t)snprintf(message + used, size - used, " %s", gather.part[i].word);
+		used += (size_t)snprintf(message + used, size - used, " %s",
+					 gather_word(&gather.part[i]));
 	return used < size;
 }
 
@@ -218,6 +240,34 @@ static bool gather_join(char *line)
 	       (gather_start_worker(other, joins) && gather_ask(other, request, line));
 }
 
+/* Whether the tests that are left, one after the other, would take longer than the layer waits. */
+static bool gather_is_slow(void)
+{
+	long left = 0;
+
+	for (unsigned int i = 0; i < gather.parts; i++)
+		left += !*gather.part[i].word;
+	return gather_clock() - gather.started + left * gather.longest > PROBE_PARTS_PATIENCE_MS;
+}
+
+/* The layer need not wait for tests one after the other: first it gets what is known. */
+static void gather_say_early(void)
+{
+	char line[GATHER_MESSAGE_SIZE];
+
+	if (gather.has_said || !gather.waiting || !gather_is_slow())
+		return;
+	gather.has_said = true;
+	if (gather_join(line))
+		gather.say(line);
+}
+
+static void gather_make_alone(void)
+{
+	gather_say_early();
+	gather_stop();
+}
+
 /* False: the system refuses a worker, also without other workers. */
 static bool gather_start(void)
 {
@@ -227,7 +277,7 @@ static bool gather_start(void)
 		const bool is_alone = gather.at_once == 1;
 
 		if (is_alone)
-			gather_stop();
+			gather_make_alone();
 		if (gather_start_part(part))
 			continue;
 		if (is_alone)
@@ -281,10 +331,11 @@ static bool gather_finish(char *line)
 	return *line;
 }
 
-int gather_answer(char *program, char *key, char *request, char *line)
+int gather_answer(char *program, char *key, char *request, gather_say_fn *say, char *line)
 {
 	gather.started = gather_clock();
 	alarm(GATHER_LIMIT + GATHER_SLACK);
+	gather.say = say;
 	gather.program = program;
 	gather.key = key;
 	gather.request = request;

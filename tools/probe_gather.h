@@ -7,7 +7,8 @@
  *
  * Drivers that run at once may lack threads or memory, of which a limit leaves enough for one: a part
  * whose worker died, or answered for the moment, is run again alone, and so are the parts that have not run.
- * A low limit of processes lets workers run one by one from the beginning.
+ * A low limit of processes lets workers run one by one from the beginning.  If workers one by one would take
+ * longer than the layer waits, the layer first gets an answer of the moment, of what is known.
  *
  * All parts together have a minute.  Then a part that runs for the first time hangs, and of a part that runs,
  * or would run, again the first answer counts.
@@ -30,15 +31,18 @@
 #define GATHER_ANSWER 'a'
 #define GATHER_LIMIT 60 /* seconds of a worker, and of all together */
 
+typedef void gather_say_fn(const char *line);
+
 /*
  * gather_answer - have the request answered by workers
  * @program: the name of this program
+ * @say: called at most once, with an answer that comes before the tests have ended
  * @line: set to the answer, of GATHER_MESSAGE_SIZE bytes
  *
  * Returns 0; -1 if no answer was given: gather_stop() and gather_end() follow; or 1 if no worker can be
  * started, and none is left: this process may run the proof itself.
  */
-int gather_answer(char *program, char *key, char *request, char *line);
+int gather_answer(char *program, char *key, char *request, gather_say_fn *say, char *line);
 
 /* Ends the workers that wait for a request, and waits until no worker is left. */
 void gather_stop(void);

@@ -28,11 +28,13 @@
 #define PROBE_PARTS "parts"
 #define PROBE_DIED_WORD "-"
 #define PROBE_LOST_WORD "?"
-#define PROBE_MOMENT '?'	    /* at the end of a word */
-#define PROBE_AT_ONCE 8		    /* processes that test parts: each starts the driver */
-#define PROBE_FD 3		    /* the descriptor for the answer, in a probe process */
-#define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no platform has run the proof */
-#define PROBE_STATUS_LOST 126	    /* and greater: the process says nothing of the driver */
+#define PROBE_MOMENT '?'	     /* at the end of a word */
+#define PROBE_AT_ONCE 8		     /* processes that test parts: each starts the driver */
+#define PROBE_PARTS_PATIENCE_MS 1500 /* who asks waits longer than this for a proof with parts */
+#define PROBE_EARLY '+'		     /* before a line for the parent: the probe goes on */
+#define PROBE_FD 3		     /* the descriptor for the answer, in a probe process */
+#define PROBE_STATUS_NO_PLATFORM 99  /* of a probe process: no platform has run the proof */
+#define PROBE_STATUS_LOST 126	     /* and greater: the process says nothing of the driver */
 
 /**
  * probe_fn - run a proof, in a probe process

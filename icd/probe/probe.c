@@ -182,6 +182,21 @@ static enum probe_end probe_judge(const struct probe *p, char *why)
 									  : PROBE_FAILED;
 }
 
+static bool probe_has_answered_early(const struct job *job)
+{
+	const struct probe *p = (const struct probe *)job;
+
+	return atomic_load(&p->between.answered) && *p->between.line == PROBE_EARLY;
+}
+
+/* An early answer says so. */
+static void probe_copy_answer(const struct probe *p, char line[PROBE_LINE_SIZE])
+{
+	const char *answer = p->between.line;
+
+	snprintf(line, PROBE_LINE_SIZE, "%s", answer + (*answer == PROBE_EARLY));
+}
+
 enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms,
 			 char line[PROBE_LINE_SIZE])
 {
@@ -196,12 +211,13 @@ enum probe_end probe_run(const char *key, const char *request, unsigned int pati
 		return PROBE_NOT_MADE;
 	}
 	p->job.run = probe_job;
+	p->job.has_answered = probe_has_answered_early;
 	p->between.status = -1;
 	snprintf(p->key, sizeof(p->key), "%s", key);
 	snprintf(p->request, sizeof(p->request), "%s", request);
 	job = job_run(&p->job, patience_ms);
 	if (job != JOB_NOT_STARTED && atomic_load(&p->between.answered)) {
-		memcpy(line, p->between.line, PROBE_LINE_SIZE);
+		probe_copy_answer(p, line);
 		end = PROBE_ANSWERED;
 	} else if (job == JOB_ABANDONED) {
 		end = atomic_load(&p->between.started) ? PROBE_HANGS : PROBE_LOST;

@@ -17,6 +17,8 @@
 #define TAKES_COMPILE_LIMIT 60
 #define TAKES_PATIENCE_MS 2000
 
+_Static_assert(TAKES_PATIENCE_MS > PROBE_PARTS_PATIENCE_MS, "an early answer comes too late");
+
 /* The root devices of a platform. */
 struct takes_devices {
 	cl_device_id *id;

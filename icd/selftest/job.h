@@ -19,6 +19,8 @@
 /* The beginning of a structure with the work's arguments and results, from calloc(). */
 struct job {
 	void (*run)(struct job *job);
+	/* NULL, or whether the caller has what it waits for, though run() has not ended. */
+	bool (*has_answered)(const struct job *job);
 	void (*late)(struct job *job); /* NULL, or called after run() if nobody waits any more */
 	enum tested found;	       /* set by run(), for job_test() */
 	atomic_uint refs;

@@ -357,6 +357,55 @@ static void parts_tell(void)
 	close(creat(path, 0600));
 }
 
+static int parts_program_told(void)
+{
+	const int bits = parts_program();
+
+	parts_tell();
+	return bits;
+}
+
+/* On a slow machine the program may get no answer. */
+static int parts_run_told(void)
+{
+	int bits = 0;
+
+	for (int tries = 0; tries < TRIES && !(bits & PLATFORM); tries++) {
+		parts_forget();
+		bits = probe_run_to_end(parts_program_told);
+	}
+	return bits;
+}
+
+/* The other devices have answered before the device lacks memory. */
+static void parts_begin_slow(void)
+{
+	parts_begin(true, NULL, NULL);
+	parts_lacks = "2";
+	parts_last = "1";
+	parts_ahead = "2";
+	parts_waits = "3";
+}
+
+TEST(said_first,
+     "If a device had no result, and another test of the device would take longer than a program "
+     "waits, the program has the answers of the other devices before the test.")
+{
+	parts_begin_slow();
+	EXPECT_EQ(parts_run_told(), PLATFORM | 5);
+	EXPECT_EQ(parts_processes(), DEVICES + 1);
+}
+
+TEST(said_for_now, "What is said before another test of a device is not kept.")
+{
+	parts_begin_slow();
+	EXPECT_EQ(parts_run_told(), PLATFORM | 5);
+	EXPECT(!(probe_run_program(parts_program_kept) & PLATFORM));
+	parts_lacks = NULL;
+	parts_forget_tested();
+	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
+}
+
 /* Whether the lack of an answer is kept. */
 static bool parts_has_no_answer(void)
 {

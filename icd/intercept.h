@@ -9,7 +9,6 @@
 	/* info.c */                                \
 	F(clGetPlatformIDs)                         \
 	F(clGetPlatformInfo)                        \
-	F(clGetDeviceIDs)                           \
 	F(clGetDeviceInfo)                          \
 	/* icd/address.c */                         \
 	F(clGetExtensionFunctionAddress)            \

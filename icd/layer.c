@@ -69,7 +69,6 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_
 	layer_offer(entries);
 	place_note_below();
 	start_note_environment();
-	start_watch_drivers(&next);
 	setting_report();
 	*num_entries_ret = entries;
 	*dispatch_ret = &offered;

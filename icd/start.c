@@ -8,26 +8,25 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "icd/layer.h"
 #include "icd/text.h"
 
-static char **start_noted; /* NULL: not noted, or no memory */
-
-/* The sum of the variables behind the last call of a driver. */
-static _Atomic(unsigned long long) start_seen;
-static atomic_bool start_differs; /* by the program */
+static char **_Atomic start_noted; /* NULL: not noted, or no memory */
+static char **start_before;	   /* what was noted before a change */
+static unsigned long long start_noted_sum;
+static atomic_bool start_differs;
 
 /* Set, Intel's driver reads dozens of variables whose names have nothing in common. */
 #define NEO_READS_ALL "NEOReadDebugKeys"
 
-/* Variables without influence, variables without inheritance by a probe process, and LD_PRELOAD. */
+/*
+ * Variables without influence, variables without inheritance by a probe process, LD_PRELOAD, and what
+ * drivers set themselves: PoCL sets HWLOC_PLUGINS_PATH while devices are listed.
+ */
 static bool is_ignored(const char *variable)
 {
 	static const char *const ignored[] = {
-		"OPENCL_LAYERS=",
-		"CLIMPORT_LOG=",
-		"CLIMPORT_PROBE=",
-		"LD_PRELOAD=",
+		"OPENCL_LAYERS=", "CLIMPORT_LOG=",	 "CLIMPORT_PROBE=",
+		"LD_PRELOAD=",	  "HWLOC_PLUGINS_PATH=",
 	};
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -114,123 +113,45 @@ void start_note_environment(void)
 {
 	if (start_noted)
 		return;
-	start_noted = start_copy(environ);
-	atomic_store(&start_seen, start_sum_of(start_now()));
+	start_noted_sum = start_sum_of(start_now());
+	atomic_store(&start_noted, start_copy(environ));
+}
+
+/* The older copy stays: another thread may read it. */
+static void start_note_change(void)
+{
+	char **now = start_copy(environ);
+
+	if (atomic_exchange(&start_differs, true)) {
+		if (now)
+			start_free(now);
+		return;
+	}
+	start_before = atomic_load(&start_noted);
+	if (now)
+		atomic_store(&start_noted, now);
 }
 
 bool start_is_changed(void)
 {
 	if (!atomic_load(&start_differs) &&
-	    (!start_noted || start_sum_of(start_now()) != atomic_load(&start_seen)))
-		atomic_store(&start_differs, true);
+	    (!start_noted || start_sum_of(start_now()) != start_noted_sum))
+		start_note_change();
 	return atomic_load(&start_differs);
 }
 
 char **start_environment(void)
 {
-	return start_is_changed() ? start_now() : start_noted;
+	char **noted;
+
+	start_is_changed();
+	noted = atomic_load(&start_noted);
+	return noted ? noted : start_now();
 }
 
 unsigned long long start_sum(void)
 {
 	return start_sum_of(start_environment());
-}
-
-/* Calls in which drivers are known to change the environment, or may be. */
-static struct {
-	__typeof__(&clGetPlatformIDs) platforms;
-	__typeof__(&clGetDeviceIDs) devices;
-	__typeof__(&clCreateContext) context;
-	__typeof__(&clCreateContextFromType) context_from_type;
-	__typeof__(&clBuildProgram) program;
-} below;
-
-static void start_enter_driver(void)
-{
-	start_is_changed();
-}
-
-static void start_leave_driver(void)
-{
-	if (!atomic_load(&start_differs))
-		atomic_store(&start_seen, start_sum_of(start_now()));
-}
-
-static cl_int CL_API_CALL start_clGetPlatformIDs(cl_uint count, cl_platform_id *platforms,
-						 cl_uint *count_ret)
-{
-	cl_int err;
-
-	start_enter_driver();
-	err = below.platforms(count, platforms, count_ret);
-	start_leave_driver();
-	return err;
-}
-
-static cl_int CL_API_CALL start_clGetDeviceIDs(cl_platform_id platform, cl_device_type type,
-					       cl_uint count, cl_device_id *devices,
-					       cl_uint *count_ret)
-{
-	cl_int err;
-
-	start_enter_driver();
-	err = below.devices(platform, type, count, devices, count_ret);
-	start_leave_driver();
-	return err;
-}
-
-static cl_context CL_API_CALL start_clCreateContext(
-	const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
-	void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *user_data,
-	cl_int *errcode_ret)
-{
-	cl_context context;
-
-	start_enter_driver();
-	context = below.context(properties, count, devices, notify, user_data, errcode_ret);
-	start_leave_driver();
-	return context;
-}
-
-static cl_context CL_API_CALL
-start_clCreateContextFromType(const cl_context_properties *properties, cl_device_type type,
-			      void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
-			      void *user_data, cl_int *errcode_ret)
-{
-	cl_context context;
-
-	start_enter_driver();
-	context = below.context_from_type(properties, type, notify, user_data, errcode_ret);
-	start_leave_driver();
-	return context;
-}
-
-static cl_int CL_API_CALL start_clBuildProgram(cl_program program, cl_uint count,
-					       const cl_device_id *devices, const char *options,
-					       void(CL_CALLBACK *notify)(cl_program, void *),
-					       void *user_data)
-{
-	cl_int err;
-
-	start_enter_driver();
-	err = below.program(program, count, devices, options, notify, user_data);
-	start_leave_driver();
-	return err;
-}
-
-#define START_WATCH(entry, member)                                   \
-	do {                                                         \
-		below.member = target->entry;                        \
-		target->entry = below.member ? start_##entry : NULL; \
-	} while (0)
-
-void start_watch_drivers(struct _cl_icd_dispatch *target)
-{
-	START_WATCH(clGetPlatformIDs, platforms);
-	START_WATCH(clGetDeviceIDs, devices);
-	START_WATCH(clCreateContext, context);
-	START_WATCH(clCreateContextFromType, context_from_type);
-	START_WATCH(clBuildProgram, program);
 }
 
 const char *start_variable(const char *name)

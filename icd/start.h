@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment with which drivers were started: that of the process when the loader started the
- * layer.  Drivers change the environment later, some while devices are listed, and so do programs.
+ * layer.  Programs change the environment later.  Drivers read some variables early and some late, so
+ * nobody knows with which variables the drivers of such a process work.
  *
- * A change that is there when a driver's call returns, and was not there when the call began, is the
- * driver's, and does not count.  Any other change is the program's: drivers read some variables
- * early and some late, so nobody knows with which variables the drivers of such a process work.
+ * The environment is looked at when the layer starts, and when a key of a result is made, and never in
+ * calls of the application that need no key: a thread may be changing the environment.
  */
 #ifndef ICD_START_H
 #define ICD_START_H
 
 #include <stdbool.h>
 
-struct _cl_icd_dispatch;
-
 /* For clInitLayer(): keeps the environment as it is, once for the process. */
 void start_note_environment(void);
-
-/* For clInitLayer(): has the functions of @target watched in which drivers change the environment. */
-void start_watch_drivers(struct _cl_icd_dispatch *target);
 
 /*
  * Whether the program has changed a variable that counts since the loader started the layer; true from
@@ -26,7 +21,7 @@ void start_watch_drivers(struct _cl_icd_dispatch *target);
  */
 bool start_is_changed(void);
 
-/* "NAME=VALUE" each, and NULL at the end: as noted or, if the program has changed it, as it is now. */
+/* "NAME=VALUE" each, and NULL at the end: as noted, or as it was when a change was found. */
 char **start_environment(void);
 
 /* A sum over the variables of start_environment() by which drivers, and the layer, choose. */

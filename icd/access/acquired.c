@@ -140,6 +140,16 @@ static cl_int acquired_mark(const struct acquired *a, cl_uint num_wait, const cl
 	return acquired_mark_list(a, num_wait, wait, event);
 }
 
+/* What was acquired is released, though no marker says when the acquire has ended. */
+static void acquired_undo(const struct acquired *a)
+{
+	cl_event release = NULL;
+
+	memobj_enqueue_release(a->import, a->queue, a->count, a->imports, NULL, &release);
+	if (release)
+		next.clReleaseEvent(release);
+}
+
 static bool acquired_is_in_order(const struct acquired *a)
 {
 	cl_command_queue_properties properties = 0;
@@ -158,7 +168,8 @@ static cl_int acquired_refuse(struct acquired *a)
 {
 	log_error("the driver acquires imports without an event: a command on an import needs an "
 		  "in-order queue");
-	acquired_mark(a, 0, NULL, &a->event);
+	if (acquired_mark(a, 0, NULL, &a->event))
+		acquired_undo(a);
 	return CL_INVALID_OPERATION;
 }
 
@@ -169,10 +180,15 @@ static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_ev
 
 	if (!err && !a->event && !acquired_is_in_order(a))
 		return acquired_refuse(a);
-	if (!err)
-		err = acquired_mark(a, num_wait, wait, &a->event);
-	if (err)
+	if (err) {
 		log_error("the device acquires no imports: error %d", err);
+		return err;
+	}
+	err = acquired_mark(a, num_wait, wait, &a->event);
+	if (err)
+		log_error("no marker stands for the acquire of imports: error %d", err);
+	if (err && !a->event)
+		acquired_undo(a);
 	return err;
 }
 

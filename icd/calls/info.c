@@ -148,13 +148,6 @@ cl_int CL_API_CALL layer_clGetPlatformIDs(cl_uint count, cl_platform_id *platfor
 	return err;
 }
 
-/* By way of the watch of drivers that change the environment (start.h). */
-cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint count,
-					cl_device_id *devices, cl_uint *count_ret)
-{
-	return next.clGetDeviceIDs(platform, type, count, devices, count_ret);
-}
-
 cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info name,
 					   size_t size, void *value, size_t *size_ret)
 {

@@ -225,8 +225,10 @@ struct context *context_release(cl_context handle)
 	struct context *released;
 	bool is_last;
 
-	if (!handle_table_has(&context_table, handle))
+	if (!handle_table_has(&context_table, handle)) {
+		context_missed_remove(handle);
 		return NULL;
+	}
 	lock_acquire(&context_table.lock);
 	released = context_drop(handle, &is_last);
 	lock_release(&context_table.lock);

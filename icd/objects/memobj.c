@@ -163,7 +163,8 @@ cl_int memobj_enqueue_acquire(const struct memobj *import, cl_command_queue queu
 cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queue, cl_uint count,
 			      const cl_mem *imports, cl_event wait, cl_event *event)
 {
-	return import->method->enqueue_release(queue, count, imports, 1, &wait, event);
+	return import->method->enqueue_release(queue, count, imports, wait ? 1 : 0,
+					       wait ? &wait : NULL, event);
 }
 
 const struct memobj *memobj_import(const struct memobj *obj)

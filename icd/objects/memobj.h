@@ -77,7 +77,7 @@ cl_mem memobj_root(const struct memobj *import);
 
 /*
  * The method's commands, on roots of @count imports of the method of @import.  @event is set on success.  They
- * return the driver's error.
+ * return the driver's error.  A release may have no event to wait for: NULL.
  */
 cl_int memobj_enqueue_acquire(const struct memobj *import, cl_command_queue queue, cl_uint count,
 			      const cl_mem *imports, cl_uint num_wait, const cl_event *wait,

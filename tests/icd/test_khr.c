@@ -367,6 +367,7 @@ static const struct silent_marker {
 	unsigned long nth;
 	cl_int err;
 } silent_markers[] = {
+	{ "of_acquire_first", 1, CL_OUT_OF_RESOURCES },
 	{ "of_acquire", 2, CL_OUT_OF_RESOURCES },
 	{ "of_release", 4, CL_SUCCESS },
 };

@@ -429,10 +429,12 @@ TEST_EACH(changed_by_driver, struct change, changes,
 {
 	probe_create_cache();
 	setenv("STUB_ADDS_VARIABLE", row->when, 1);
+	setenv("NEOReadDebugKeys", "1", 1); /* all variables count */
 	EXPECT_EQ(probe_run_answered(row->program), 0);
 	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
 	EXPECT_EQ(probe_run_program(query_kept_listed), 0);
 	unsetenv("STUB_ADDS_VARIABLE");
+	unsetenv("NEOReadDebugKeys");
 }
 
 TEST(changed_before_test,
@@ -443,11 +445,13 @@ TEST(changed_before_test,
 
 	probe_create_cache();
 	setenv("STUB_ADDS_VARIABLE", "1", 1);
+	setenv("NEOReadDebugKeys", "1", 1);
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 	before = probe_count_kept();
 	EXPECT_EQ(probe_run_program(probe_query_device), 0);
 	EXPECT_EQ(probe_count_kept(), before);
 	unsetenv("STUB_ADDS_VARIABLE");
+	unsetenv("NEOReadDebugKeys");
 }
 
 /* The driver has read the variable, and would be another driver in the probe process. */

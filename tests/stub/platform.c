@@ -69,11 +69,11 @@ static bool device_is_native(const struct device *device)
 /* Drivers write into the environment of the program.  What is there already may stay. */
 static void stub_add_variable(void)
 {
-	const char *value = getenv("CL_STUB_ADDED");
+	const char *value = getenv("HWLOC_PLUGINS_PATH");
 	char longer[64];
 
 	snprintf(longer, sizeof(longer), "%s+", value ? value : "");
-	setenv("CL_STUB_ADDED", longer, 1);
+	setenv("HWLOC_PLUGINS_PATH", longer, 1);
 }
 
 cl_int CL_API_CALL stub_clGetPlatformIDs(cl_uint num, cl_platform_id *out, cl_uint *num_ret)

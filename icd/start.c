@@ -22,7 +22,7 @@ static atomic_bool start_differs;
  * Variables without influence, variables without inheritance by a probe process, LD_PRELOAD, and what
  * drivers set themselves: PoCL sets HWLOC_PLUGINS_PATH while devices are listed.
  */
-static bool is_ignored(const char *variable)
+static bool start_is_ignored(const char *variable)
 {
 	static const char *const ignored[] = {
 		"OPENCL_LAYERS=", "CLIMPORT_LOG=",	 "CLIMPORT_PROBE=",
@@ -36,7 +36,7 @@ static bool is_ignored(const char *variable)
 }
 
 /* Variables by which drivers, and the layer, choose devices and ways of work. */
-static bool chooses_devices(const char *variable)
+static bool start_chooses(const char *variable)
 {
 	static const char *const prefixes[] = {
 		"POCL_",  "CUDA_", "NVIDIA_", "NV_",	 "RUSTICL_",  "MESA_", "GALLIUM_",
@@ -76,7 +76,7 @@ static unsigned long long start_sum_of(char **lines)
 	unsigned long long sum = 0;
 
 	for (; *lines; lines++)
-		if (!is_ignored(*lines) && (all || chooses_devices(*lines)))
+		if (!start_is_ignored(*lines) && (all || start_chooses(*lines)))
 			sum += text_summand(*lines);
 	return sum;
 }

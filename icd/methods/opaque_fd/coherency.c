@@ -17,7 +17,7 @@
 #include "icd/text.h"
 #include "util/lock.h"
 
-#define REVISION 4 /* of the self-test: results of other revisions are not read */
+#define REVISION 5 /* of the self-test: results of other revisions are not read */
 
 struct coherency_record {
 	struct coherency_record *next;
@@ -60,19 +60,36 @@ static void coherency_keep(const char *key, int found)
 	result_cache_set(key, line);
 }
 
-/* UNTESTED: nothing is kept.  Once a test ended late, a kept hang may be that test's. */
+/* A process may hang for its limits. */
+static void coherency_keep_hang(const char *key)
+{
+	char *limited = identity_add_limits(key);
+
+	if (limited)
+		coherency_keep(limited, COHERENCY_HANGS);
+	free(limited);
+}
+
+/* Once a test ended late, a kept hang may be that test's. */
+static bool coherency_is_hang_kept(const char *key)
+{
+	char *limited = identity_add_limits(key), line[16];
+	bool is_recent = false;
+
+	if (limited && !result_cache_get_recent(limited, line, sizeof(line), &is_recent))
+		is_recent = false;
+	free(limited);
+	return is_recent && !job_late();
+}
+
+/* UNTESTED: nothing is kept. */
 static enum tested coherency_find_kept(const char *key, enum coherency *found)
 {
-	bool is_recent;
 	char line[16];
-	int kept;
 
-	if (!result_cache_get_recent(key, line, sizeof(line), &is_recent))
-		return UNTESTED;
-	kept = atoi(line);
-	if (kept == COHERENCY_HANGS)
-		return is_recent && !job_late() ? HUNG : UNTESTED;
-	*found = (enum coherency)kept;
+	if (!result_cache_get(key, line, sizeof(line)))
+		return coherency_is_hang_kept(key) ? HUNG : UNTESTED;
+	*found = (enum coherency)atoi(line);
 	return PASSED;
 }
 
@@ -89,7 +106,7 @@ static enum tested coherency_find_new(const char *key, const struct opaque_coher
 	if (key && tested == PASSED && *found > COPIES)
 		coherency_keep(key, *found);
 	if (key && tested == HUNG)
-		coherency_keep(key, COHERENCY_HANGS);
+		coherency_keep_hang(key);
 	return tested;
 }
 

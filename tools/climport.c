@@ -109,31 +109,30 @@ static int run_bench(int argc, char **argv)
 	return status ? status : bench_command(&options);
 }
 
-/* The loader reads OPENCL_LAYERS once, so the program starts again with the layer enabled. */
-static int with_layer(int argc, char **argv, int (*command)(int, char **))
-{
-	static char self[] = "/proc/self/exe";
-
-	if (is_layer_enabled()) {
-		environment_check();
-		return command(argc - 1, argv + 1);
-	}
-	argv[0] = self;
-	return enable_layer() ? climport_start(argv) : 1;
-}
-
 /* The table needs no driver. */
 static int start_info(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[2], "--env"))
 		return environment_print();
-	return with_layer(argc, argv, info_command);
+	/* The drivers' process, which is to find the layer only if the loader has loaded it. */
+	if (arguments_have(argv, "--part"))
+		return info_command(argc - 1, argv + 1);
+	environment_check();
+	return enable_layer() ? info_command(argc - 1, argv + 1) : 1;
 }
 
+/* The loader reads OPENCL_LAYERS once, so the program starts again with the layer enabled. */
 static int start_bench(int argc, char **argv)
 {
+	static char self[] = "/proc/self/exe";
+
 	setenv("CLIMPORT_LOG", "error", 0);
-	return with_layer(argc, argv, run_bench);
+	if (is_layer_enabled()) {
+		environment_check();
+		return run_bench(argc - 1, argv + 1);
+	}
+	argv[0] = self;
+	return enable_layer() ? climport_start(argv) : 1;
 }
 
 static int start_run(int argc, char **argv)

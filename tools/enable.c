@@ -8,8 +8,6 @@
  */
 #include "enable.h"
 
-#include <CL/cl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,28 +74,10 @@ static size_t enable_files(const struct enable_options *options, char *base,
 	return 1;
 }
 
-/* A loader that reads layer files has the name of the variable with which a user moves the folder. */
-static bool loader_reads_files(void)
+/* A loader that reads layer files knows the variable with which a user moves the folder. */
+static bool enable_reads_files(void)
 {
-	static const char variable[] = "OPENCL_LAYER_PATH";
-	Dl_info loader;
-	struct stat st;
-	void *file;
-	bool reads;
-	int fd;
-
-	if (!dladdr((void *)clGetPlatformIDs, &loader))
-		return false;
-	fd = open(loader.dli_fname, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	file = fstat(fd, &st) ? MAP_FAILED : mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	close(fd);
-	if (file == MAP_FAILED)
-		return false;
-	reads = memmem(file, st.st_size, variable, sizeof(variable)) != NULL;
-	munmap(file, st.st_size);
-	return reads;
+	return loader_knows("OPENCL_LAYER_PATH");
 }
 
 static int enable_fail(const char *path)
@@ -209,7 +188,7 @@ static void enable_print_rest(const struct enable_options *options, const char *
 			      "login on.");
 		terminal_line(stdout, 0, "For shells, add this line to ~/.profile:");
 		terminal_line(stdout, -1, "    set -a; . \"%s%s\"; set +a", base, for_user[0].name);
-	} else if (!options->root && !loader_reads_files()) {
+	} else if (!options->root && !enable_reads_files()) {
 		terminal_line(stdout, 0,
 			      "This machine's OpenCL loader reads no layer files, so the variable "
 			      "OPENCL_LAYERS is set, from the next login on.");
@@ -226,7 +205,7 @@ static int enable_command(const struct enable_options *options)
 	size_t count = enable_files(options, base, &files);
 	const char *layer = path_layer();
 	bool variable = options->user || options->environment ||
-			(!options->root && !loader_reads_files());
+			(!options->root && !enable_reads_files());
 
 	/* The layer has to load here, too. */
 	if (!count || !layer || !enable_layer() || !enable_can_quote(layer))

@@ -1,119 +1,202 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The first process of climport info: it prints, and opens no driver. */
 #include "info.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <CL/cl_ext.h>
+#include <unistd.h>
 
 #include "arguments.h"
-#include "kernel_cache.h"
-#include "paths.h"
 #include "terminal.h"
 
-#define MAX_PLATFORMS 64
-#define MAX_DEVICES 256
-
-static const cl_uint import_types[INFO_TYPES] = { CL_IMPORT_TYPE_HOST_ARM,
-						  CL_IMPORT_TYPE_DMA_BUF_ARM };
-
-struct info_options {
-	const char *platform, *device; /* a number, or a part of the name; NULL: all */
-	const struct info_form *form;
+/* What a process of drivers sent. */
+struct info_run {
+	struct info_record *records;
+	size_t count;
+	bool ended;			 /* the last record is there, and the process ended well */
+	char how[PART_DEATH_SIZE + 256]; /* "died of SIGABRT (Aborted) in clGetDeviceIDs" */
 };
 
-static void info_read_extension(cl_device_id id, struct info_device *device)
+/* All of the command's results. */
+struct info_state {
+	const struct info_options *options;
+	struct drivers drivers;
+	struct info_driver *found;  /* for each driver */
+	cl_uint platforms, devices; /* platforms there are, and devices that were printed */
+	bool failed;
+};
+
+static void *info_grow(void *list, size_t count, size_t size)
 {
-	char extensions[16384] = "";
-	cl_name_version list[512];
-	size_t size = 0;
-
-	clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL);
-	device->reports = strstr(extensions, "cl_arm_import_memory");
-	if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS_WITH_VERSION, sizeof(list), list, &size))
-		return;
-	for (size_t i = 0; i < size / sizeof(list[0]); i++)
-		if (!strcmp(list[i].name, "cl_arm_import_memory"))
-			snprintf(device->extension, sizeof(device->extension), "%u.%u.%u",
-				 CL_VERSION_MAJOR(list[i].version),
-				 CL_VERSION_MINOR(list[i].version),
-				 CL_VERSION_PATCH(list[i].version));
-}
-
-static describe_device_fn info_describe(cl_platform_id platform)
-{
-	return (describe_device_fn)clGetExtensionFunctionAddressForPlatform(platform,
-									    DESCRIBE_FUNCTION);
-}
-
-/* The self-tests run here. */
-static void info_read_device(cl_platform_id platform, cl_device_id id, struct info_device *device)
-{
-	for (size_t i = 0; i < INFO_TYPES; i++)
-		device->known[i] = !info_describe(platform)(id, import_types[i], &device->types[i]);
-	info_read_extension(id, device);
-}
-
-/* Returns how many devices were printed. */
-static cl_uint info_print_platform(const struct info_options *options, cl_platform_id id,
-				   struct info_platform *platform)
-{
-	cl_device_id devices[MAX_DEVICES];
-	cl_uint count = 0, printed = 0;
-
-	clGetPlatformInfo(id, CL_PLATFORM_VERSION, sizeof(platform->version), platform->version,
-			  NULL);
-	platform->note = kernel_cache_why(id);
-	platform->err = clGetDeviceIDs(id, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &count);
-	if (platform->err)
-		count = 0;
-	options->form->platform(platform);
-	for (cl_uint i = 0; i < count && i < MAX_DEVICES; i++) {
-		struct info_device device = { .number = i, .name = "?", .driver = "?" };
-
-		clGetDeviceInfo(devices[i], CL_DEVICE_NAME, sizeof(device.name), device.name, NULL);
-		clGetDeviceInfo(devices[i], CL_DRIVER_VERSION, sizeof(device.driver), device.driver,
-				NULL);
-		if (!option_names(options->device, i, device.name))
-			continue;
-		info_read_device(id, devices[i], &device);
-		options->form->device(&device);
-		printed++;
+	list = reallocarray(list, count, size);
+	if (!list) {
+		perror("climport: info");
+		exit(1);
 	}
-	options->form->platform_end();
-	return printed;
+	return list;
 }
 
-static bool info_check_layer(const cl_platform_id *platforms, cl_uint count)
+/* The pipe may stay open in what a driver has started, so the last record ends the reading. */
+static void info_run_read(struct info_run *run, int from)
 {
-	for (cl_uint i = 0; i < count; i++)
-		if (!info_describe(platforms[i])) {
-			terminal_line(stderr, 4, "climport: %s", why_no_layer());
-			return false;
-		}
+	FILE *file = fdopen(from, "r");
+	struct info_record record;
+
+	while (file && fread(&record, sizeof(record), 1, file) == 1) {
+		run->records = info_grow(run->records, run->count + 1, sizeof(*run->records));
+		run->records[run->count++] = record;
+		if (record.kind == INFO_END)
+			break;
+	}
+	if (file)
+		fclose(file);
+}
+
+static const struct info_record *info_run_last(const struct info_run *run, enum info_kind kind)
+{
+	for (size_t i = run->count; i > 0; i--)
+		if (run->records[i - 1].kind == kind)
+			return &run->records[i - 1];
+	return NULL;
+}
+
+static void info_run_judge(struct info_run *run, int status)
+{
+	const struct info_record *step = info_run_last(run, INFO_STEP);
+	char death[PART_DEATH_SIZE];
+
+	run->ended = !status && info_run_last(run, INFO_END);
+	part_describe(status, death);
+	snprintf(run->how, sizeof(run->how), "%s%s%s", death, step ? " " : "",
+		 step ? step->step : "");
+}
+
+/* Starts a process of drivers, and reads what it sends.  False, with a message: it cannot start. */
+static bool info_run_start(const struct info_state *state, const struct driver *drivers,
+			   size_t count, struct info_run *run)
+{
+	const struct info_options *o = state->options;
+	const char **words = info_grow(NULL, count + 9, sizeof(*words));
+	size_t used = 0;
+	int ends[2];
+	pid_t child;
+
+	words[used++] = "climport";
+	words[used++] = "info";
+	words[used++] = "--part";
+	if (o->platform) {
+		words[used++] = "--platform";
+		words[used++] = o->platform;
+	}
+	if (o->device) {
+		words[used++] = "--device";
+		words[used++] = o->device;
+	}
+	words[used++] = "--";
+	for (size_t i = 0; i < count; i++)
+		words[used++] = drivers[i].library;
+	words[used] = NULL;
+	*run = (struct info_run){ 0 };
+	fflush(NULL);
+	child = pipe2(ends, O_CLOEXEC) ? -1 : part_start(words, ends[1]);
+	free(words);
+	if (child < 0) {
+		terminal_line(stderr, 4, "climport: info: /proc/self/exe cannot be started: %s",
+			      strerror(errno));
+		return false;
+	}
+	close(ends[1]);
+	info_run_read(run, ends[0]);
+	info_run_judge(run, part_wait(child));
 	return true;
 }
 
-static cl_uint info_print(const struct info_options *options, const cl_platform_id *ids,
-			  cl_uint count)
+/* @first: the number of the first driver that the process was told of */
+static void info_print_run(struct info_state *state, const struct info_run *run, size_t first)
 {
-	cl_uint printed = 0;
+	const struct info_form *form = state->options->form;
+	bool in_platform = false;
 
-	options->form->begin();
-	for (cl_uint i = 0; i < count; i++) {
-		struct info_platform platform = { .number = i, .name = "?", .version = "?" };
+	for (size_t i = 0; i < run->count; i++) {
+		const struct info_record *r = &run->records[i];
 
-		clGetPlatformInfo(ids[i], CL_PLATFORM_NAME, sizeof(platform.name), platform.name,
-				  NULL);
-		if (option_names(options->platform, i, platform.name))
-			printed += info_print_platform(options, ids[i], &platform);
+		if (in_platform && (r->kind == INFO_PLATFORM || r->kind == INFO_END)) {
+			form->platform_end();
+			in_platform = false;
+		}
+		if (r->kind == INFO_DRIVER) {
+			memcpy(state->found[first + r->driver.number].why, r->driver.why,
+			       sizeof(r->driver.why));
+		} else if (r->kind == INFO_PLATFORM) {
+			form->platform(&r->platform);
+			in_platform = true;
+		} else if (r->kind == INFO_DEVICE) {
+			form->device(&r->device);
+			state->devices++;
+		} else if (r->kind == INFO_END) {
+			state->platforms += r->end.platforms;
+			state->failed |= r->end.failed;
+		}
 	}
-	options->form->end();
-	return printed;
 }
 
-static int info_parse(int argc, char **argv, struct info_options *options)
+static void info_note_death(struct info_state *state, size_t number, const struct info_run *run)
+{
+	snprintf(state->found[number].why, sizeof(state->found[number].why),
+		 "it %s, as in every program that uses it", run->how);
+}
+
+/* A driver by itself, after all together have died. */
+static bool info_print_alone(struct info_state *state, size_t number)
+{
+	const struct driver *driver = &state->drivers.list[number];
+	struct info_run run;
+
+	if (!*driver->library) {
+		driver_check(driver->library, state->found[number].why);
+		return true;
+	}
+	driver_choose(driver);
+	if (!info_run_start(state, driver, 1, &run))
+		return false;
+	if (run.ended)
+		info_print_run(state, &run, number);
+	else
+		info_note_death(state, number, &run);
+	free(run.records);
+	return true;
+}
+
+static bool info_print(struct info_state *state)
+{
+	const struct info_form *form = state->options->form;
+	const struct drivers *drivers = &state->drivers;
+	struct info_run run;
+	bool started = info_run_start(state, drivers->list, drivers->count, &run);
+
+	if (!started)
+		return false;
+	form->begin();
+	state->failed = !run.ended;
+	if (run.ended) {
+		info_print_run(state, &run, 0);
+	} else if (drivers->count == 1) {
+		info_note_death(state, 0, &run);
+	} else {
+		form->alone(run.how);
+		for (size_t i = 0; i < drivers->count && started; i++)
+			started = info_print_alone(state, i);
+	}
+	free(run.records);
+	form->drivers(state->found, drivers->count);
+	form->end();
+	return started;
+}
+
+static int info_parse(int argc, char **argv, struct info_options *options, int *next)
 {
 	struct arguments a = { "info", argc, argv, 1, NULL };
 
@@ -124,6 +207,8 @@ static int info_parse(int argc, char **argv, struct info_options *options)
 
 		if (option_is(&a, "--json"))
 			options->form = &info_json;
+		else if (option_is(&a, "--part"))
+			options->part = true;
 		else if (option_is(&a, "--env"))
 			return fail_usage("info: --env stands alone");
 		else if (!value)
@@ -131,33 +216,61 @@ static int info_parse(int argc, char **argv, struct info_options *options)
 		else if (!(*value = option_value(&a)))
 			return WRONG_USAGE;
 	}
-	return a.next == argc ? 0 : fail_usage("info takes no argument %s", argv[a.next]);
+	*next = a.next;
+	return a.next == argc || options->part
+		       ? 0
+		       : fail_usage("info takes no argument %s", argv[a.next]);
+}
+
+/* Why nothing was printed of any device; NULL: something was, or was said. */
+static void info_explain(const struct info_state *state)
+{
+	const struct info_options *o = state->options;
+
+	if (state->devices || state->failed)
+		return;
+	if (!state->platforms && state->drivers.count)
+		terminal_line(stderr, 4, "climport: info: no driver of %s gives a platform",
+			      state->drivers.place);
+	else if (!state->platforms)
+		terminal_line(stderr, 4,
+			      "climport: no OpenCL platform is installed, as %s names none; "
+			      "Debian's package pocl-opencl-icd is one for any CPU",
+			      state->drivers.place);
+	else
+		terminal_line(stderr, 4, "climport: info: %s",
+			      o->platform || o->device
+				      ? "no device is the one that --platform and --device name"
+				      : "no platform has a device");
+}
+
+static void info_free(struct info_state *state)
+{
+	for (size_t i = 0; i < state->drivers.count; i++) {
+		free(state->drivers.list[i].file);
+		free(state->drivers.list[i].library);
+	}
+	free(state->drivers.list);
+	free(state->found);
 }
 
 int info_command(int argc, char **argv)
 {
 	struct info_options options = { .form = &info_text };
-	int status = info_parse(argc, argv, &options);
-	cl_platform_id platforms[MAX_PLATFORMS];
-	cl_uint count = 0;
+	struct info_state state = { .options = &options };
+	int next = 1, status = info_parse(argc, argv, &options, &next);
 
 	if (status)
 		return status;
-	if (clGetPlatformIDs(MAX_PLATFORMS, platforms, &count) || !count) {
-		terminal_line(stderr, 4,
-			      "climport: no OpenCL platform is installed; Debian's package "
-			      "pocl-opencl-icd is one for any CPU");
-		return 1;
-	}
-	if (count > MAX_PLATFORMS)
-		count = MAX_PLATFORMS;
-	if (!info_check_layer(platforms, count))
-		return 1;
-	if (info_print(&options, platforms, count))
-		return 0;
-	terminal_line(stderr, 4, "climport: info: %s",
-		      options.platform || options.device
-			      ? "no device is the one that --platform and --device name"
-			      : "no platform has a device");
-	return 1;
+	if (options.part)
+		return info_part(&options, argv + next);
+	drivers_find(&state.drivers);
+	state.found = info_grow(NULL, state.drivers.count + 1, sizeof(*state.found));
+	for (size_t i = 0; i < state.drivers.count; i++)
+		state.found[i] = (struct info_driver){ .driver = &state.drivers.list[i] };
+	state.failed |= !info_print(&state);
+	info_explain(&state);
+	status = state.failed || !state.devices;
+	info_free(&state);
+	return status;
 }

@@ -45,11 +45,43 @@ static void info_text_platform(const struct info_platform *p)
 	if (p->err)
 		info_text_wrong("no devices", ": clGetDeviceIDs returns %s%d%s%s",
 				p->err == CL_DEVICE_NOT_FOUND ? "CL_DEVICE_NOT_FOUND, " : "",
-				p->err, p->note ? ": " : "", p->note ? p->note : "");
-	else if (p->note)
+				p->err, *p->note ? ": " : "", p->note);
+	else if (*p->note)
 		info_text_wrong("kernels cannot be compiled",
 				" (error %d, CL_BUILD_PROGRAM_FAILURE): %s",
 				CL_BUILD_PROGRAM_FAILURE, p->note);
+}
+
+static void info_text_alone(const char *how)
+{
+	struct terminal_text t;
+
+	terminal_begin(&t, stdout, 4);
+	terminal_add(&t, COLOUR_BOLD, "all drivers in one process: ");
+	terminal_add(&t, COLOUR_BAD, "%s", how);
+	terminal_add(&t, COLOUR_NONE, "; each driver alone, with the numbers of platforms alone:");
+	terminal_end(&t);
+}
+
+/* The drivers that give no platform. */
+static void info_text_drivers(const struct info_driver *drivers, size_t count)
+{
+	struct terminal_text t;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct driver *d = drivers[i].driver;
+
+		if (!*drivers[i].why)
+			continue;
+		terminal_begin(&t, stdout, 4);
+		terminal_add(&t, COLOUR_BOLD, "driver %s", d->file ? d->file : d->library);
+		if (d->file && *d->library)
+			terminal_add(&t, COLOUR_NONE, ", %s", d->library);
+		terminal_add(&t, COLOUR_NONE, ": ");
+		terminal_add(&t, COLOUR_BAD, "no platform");
+		terminal_add(&t, COLOUR_NONE, ": %s", drivers[i].why);
+		terminal_end(&t);
+	}
 }
 
 /* The error of a driver that compiles no kernel is the one that users meet. */
@@ -66,15 +98,15 @@ static const char *info_text_meaning(const char *why)
 
 static void info_text_type(const struct info_device *device, size_t i)
 {
-	const struct device_description *d = &device->types[i];
+	const struct info_type *d = &device->types[i];
 	struct terminal_text t;
 
 	terminal_begin(&t, stdout, UNDER_TYPES);
 	terminal_add(&t, COLOUR_NONE, "    %-12s ", info_type_names[i]);
-	if (!device->known[i]) {
+	if (!d->known) {
 		terminal_add(&t, COLOUR_DOUBT, "unknown");
 		terminal_add(&t, COLOUR_NONE, ": the device's properties cannot be read");
-	} else if (!d->method) {
+	} else if (!*d->method) {
 		terminal_add(&t, COLOUR_BAD, "refused");
 		terminal_add(&t, COLOUR_NONE, ": %s%s", d->why, info_text_meaning(d->why));
 	} else {
@@ -82,7 +114,7 @@ static void info_text_type(const struct info_device *device, size_t i)
 		terminal_add(&t, COLOUR_NONE, " by method %s: %s", d->method, d->why);
 	}
 	terminal_end(&t);
-	if (d->kept)
+	if (*d->kept)
 		terminal_line(stdout, UNDER_TYPES, "    %-12s kept between imports: %s", "",
 			      d->kept);
 }
@@ -100,8 +132,10 @@ static void info_text_device(const struct info_device *device)
 
 const struct info_form info_text = {
 	.begin = info_text_nothing,
+	.alone = info_text_alone,
 	.platform = info_text_platform,
 	.device = info_text_device,
 	.platform_end = info_text_nothing,
+	.drivers = info_text_drivers,
 	.end = info_text_nothing,
 };

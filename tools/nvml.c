@@ -3,7 +3,12 @@
 #include "nvml.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "part.h"
 
 /* nvmlReturn_t: 0 is success. */
 struct nvml {
@@ -47,7 +52,7 @@ static const char *nvml_ask(const struct nvml *nvml, const char *address, struct
 	return result ? nvml_because(nvml->error_string(result)) : NULL;
 }
 
-const char *nvml_read_bar(const char *address, struct nvml_bar *bar)
+static const char *nvml_load(const char *address, struct nvml_bar *bar)
 {
 	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct nvml nvml;
@@ -58,5 +63,52 @@ const char *nvml_read_bar(const char *address, struct nvml_bar *bar)
 	why = nvml_find_functions(library, &nvml) ? nvml_ask(&nvml, address, bar)
 						  : nvml_because(NULL);
 	dlclose(library);
+	return why;
+}
+
+/* What the library's process sends. */
+struct nvml_answer {
+	struct nvml_bar bar;
+	char why[sizeof(reason)]; /* "": @bar is set */
+};
+
+static void nvml_answer(const char *address, int to)
+{
+	struct nvml_answer answer = { 0 };
+	const char *why = nvml_load(address, &answer.bar);
+
+	snprintf(answer.why, sizeof(answer.why), "%s", why ? why : "");
+	_exit(write(to, &answer, sizeof(answer)) != sizeof(answer));
+}
+
+static const char *nvml_receive(pid_t child, int from, struct nvml_bar *bar)
+{
+	const char library[] = "libnvidia-ml.so.1 ";
+	struct nvml_answer answer;
+	const ssize_t got = read(from, &answer, sizeof(answer));
+
+	memcpy(reason, library, sizeof(library));
+	part_describe(part_wait(child), reason + strlen(library));
+	if (got != sizeof(answer))
+		return reason;
+	*bar = answer.bar;
+	return *answer.why ? nvml_because(answer.why) : NULL;
+}
+
+const char *nvml_read_bar(const char *address, struct nvml_bar *bar)
+{
+	const char *why;
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return nvml_because("no pipe");
+	fflush(NULL);
+	child = fork();
+	if (!child)
+		nvml_answer(address, ends[1]);
+	close(ends[1]);
+	why = child < 0 ? nvml_because("no process") : nvml_receive(child, ends[0], bar);
+	close(ends[0]);
 	return why;
 }

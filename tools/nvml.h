@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers of NVML, NVIDIA's management library, about a GPU.  Each call loads the library by the
- * name under which the driver installs the library: libnvidia-ml.so.1.
+ * Answers of NVML, NVIDIA's management library, about a GPU.  Each call loads the library in a process
+ * of its own, by the name under which the driver installs it: libnvidia-ml.so.1.
  */
 #ifndef TOOLS_NVML_H
 #define TOOLS_NVML_H

@@ -3,11 +3,12 @@
 
 #include <CL/cl.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ static const char *program_dir(void)
 	return dir;
 }
 
-/* The file in the first of two places, relative to the program's folder. */
+/* The file in the first of two places, relative to the program's folder; NULL: in none. */
 static const char *paths_find(char *path, const char *built, const char *installed)
 {
 	const char *const places[] = { built, installed }, *dir = program_dir();
@@ -37,25 +38,33 @@ static const char *paths_find(char *path, const char *built, const char *install
 		if (realpath(unresolved, path))
 			return path;
 	}
-	terminal_line(stderr, 4, "climport: neither %s nor %s exists, relative to %s", built,
-		      installed, dir ? dir : "/proc/self/exe");
 	return NULL;
+}
+
+static const char *paths_find_or_say(char *path, const char *built, const char *installed)
+{
+	const char *found = paths_find(path, built, installed), *dir = program_dir();
+
+	if (!found)
+		terminal_line(stderr, 4, "climport: neither %s nor %s exists, relative to %s",
+			      built, installed, dir ? dir : "/proc/self/exe");
+	return found;
 }
 
 const char *path_layer(void)
 {
 	static char path[PATH_MAX];
 
-	return paths_find(path, "../icd/libCLImportMemoryLayer.so",
-			  LAYERDIR_FROM_BIN "/libCLImportMemoryLayer.so");
+	return paths_find_or_say(path, "../icd/libCLImportMemoryLayer.so",
+				 LAYERDIR_FROM_BIN "/libCLImportMemoryLayer.so");
 }
 
 const char *path_conform(void)
 {
 	static char path[PATH_MAX];
 
-	return paths_find(path, "../tests/spec/climport-conform",
-			  LIBEXECDIR_FROM_BIN "/climport/climport-conform");
+	return paths_find_or_say(path, "../tests/spec/climport-conform",
+				 LIBEXECDIR_FROM_BIN "/climport/climport-conform");
 }
 
 static int paths_is_same_file(const char *a, const char *b)
@@ -125,6 +134,28 @@ int enable_layer(void)
 	done = !setenv("OPENCL_LAYERS", list, 1);
 	free(list);
 	return done;
+}
+
+bool loader_knows(const char *variable)
+{
+	Dl_info loader;
+	struct stat st;
+	void *file;
+	bool knows;
+	int fd;
+
+	if (!dladdr((void *)clGetPlatformIDs, &loader))
+		return false;
+	fd = open(loader.dli_fname, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	file = fstat(fd, &st) ? MAP_FAILED : mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (file == MAP_FAILED)
+		return false;
+	knows = memmem(file, st.st_size, variable, strlen(variable) + 1) != NULL;
+	munmap(file, st.st_size);
+	return knows;
 }
 
 static bool is_layer_disabled(void)

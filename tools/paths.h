@@ -3,6 +3,8 @@
 #ifndef TOOLS_PATHS_H
 #define TOOLS_PATHS_H
 
+#include <stdbool.h>
+
 /* The layer, and the conformance program.  NULL, with a message, if the file does not exist. */
 const char *path_layer(void);
 const char *path_conform(void);
@@ -12,6 +14,9 @@ const char *path_conform(void);
  * loader could load the layer from the list.
  */
 int enable_layer(void);
+
+/* Whether the loader, libOpenCL.so.1, reads a variable: its file has the name. */
+bool loader_knows(const char *variable);
 
 /* Whether the layer is in OPENCL_LAYERS. */
 int is_layer_enabled(void);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of NVML that climport diag calls, for a single GPU, 0000:03:00.0.  FAKE_NVML_INIT
- * and FAKE_NVML_BAR are the results of nvmlInit and of the question for the BAR.
+ * and FAKE_NVML_BAR are the results of nvmlInit and of the question for the BAR.  With
+ * FAKE_NVML_DIES, nvmlInit ends the process.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,8 @@ int nvmlInit_v2(void)
 {
 	int result = nvml_read_result("FAKE_NVML_INIT");
 
+	if (getenv("FAKE_NVML_DIES"))
+		raise(SIGKILL);
 	ready += !result;
 	return result;
 }

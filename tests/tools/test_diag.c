@@ -170,6 +170,15 @@ TEST(bar_use_fails,
 	unsetenv("FAKE_NVML_INIT");
 }
 
+TEST(bar_use_death, "If NVML ends its process, diag says how, and goes on.")
+{
+	tree_put_machine();
+	setenv("FAKE_NVML_DIES", "1", 1);
+	expect_says(0, "The used part of the BAR is unknown: libnvidia-ml.so.1 died of SIGKILL "
+		       "(Killed).\n");
+	unsetenv("FAKE_NVML_DIES");
+}
+
 TEST(bar_use_other_gpu, "The question to NVML has the address of the judged GPU.")
 {
 	tree_put_machine();

@@ -67,7 +67,7 @@ static int climport_run(int argc, char **argv)
 	if (a.next == argc || !*argv[a.next])
 		return fail_usage("run: no program is named");
 	environment_check();
-	return enable_layer() ? climport_start(argv + a.next) : 1;
+	return enable_layer() && enable_symbol() ? climport_start(argv + a.next) : 1;
 }
 
 /* The program climport-conform parses the options, and takes the layers away with --native. */

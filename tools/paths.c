@@ -136,6 +136,36 @@ int enable_layer(void)
 	return done;
 }
 
+/*
+ * Whether programs that look clImportMemoryARM up in libOpenCL.so may have the library with the
+ * symbol there: no driver of the machine has that name, and it has no symbol already.
+ */
+static bool paths_may_stand_in(void)
+{
+	void *present = dlopen("libOpenCL.so", RTLD_LAZY | RTLD_LOCAL);
+
+	return !present || (!dlsym(present, "clImportMemoryARM") &&
+			    dlsym(present, "clGetPlatformIDs") == (void *)clGetPlatformIDs);
+}
+
+int enable_symbol(void)
+{
+	static char folder[PATH_MAX];
+	const char *others = getenv("LD_LIBRARY_PATH");
+	char *list;
+	int done;
+
+	if (!paths_find(folder, "../import/opencl", LAYERDIR_FROM_BIN "/opencl") ||
+	    !paths_may_stand_in())
+		return 1;
+	if (asprintf(&list, "%s%s%s", others ? others : "", others && *others ? ":" : "", folder) <
+	    0)
+		return 0;
+	done = !setenv("LD_LIBRARY_PATH", list, 1);
+	free(list);
+	return done;
+}
+
 bool loader_knows(const char *variable)
 {
 	Dl_info loader;

@@ -15,6 +15,13 @@ const char *path_conform(void);
  */
 int enable_layer(void);
 
+/*
+ * Puts the folder with the libOpenCL.so that has clImportMemoryARM last into LD_LIBRARY_PATH, for
+ * programs that look the symbol up there by dlsym().  A machine's libOpenCL.so that has the symbol, or
+ * is another library than libOpenCL.so.1, stays the one that is found.  False: no memory.
+ */
+int enable_symbol(void);
+
 /* Whether the loader, libOpenCL.so.1, reads a variable: its file has the name. */
 bool loader_knows(const char *variable);
 

@@ -85,11 +85,3 @@ size_t parse_size(const char *text)
 		return 0;
 	return size << shift;
 }
-
-int parse_device(const char *text)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-
-	return *text >= '0' && *text <= '9' && !*end && value <= INT_MAX ? (int)value : -1;
-}

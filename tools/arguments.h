@@ -42,7 +42,4 @@ bool option_names(const char *value, unsigned int number, const char *name);
 /* Bytes, with K, M or G; 0 if @text is no size. */
 size_t parse_size(const char *text);
 
-/* -1 if @text is no device number. */
-int parse_device(const char *text);
-
 #endif /* TOOLS_ARGUMENTS_H */

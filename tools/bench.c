@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -70,9 +71,10 @@ int bench_command(const struct bench_options *options)
 	bench_ask_to_keep();
 	if (options->part)
 		return bench_part_command(b);
+	bench_report_open(b, options); /* first, so that a wrong name costs no minute */
 	bench_choose(b);
 	bench_set_limits(b);
-	bench_report_begin(b, options);
+	bench_report_begin(b);
 	bench_open(b);
 	bench_make_random(b);
 	find_cuda(b);

@@ -52,9 +52,9 @@ enum memory_kind {
 };
 
 struct bench_options {
-	const char *platform, *json, *svg; /* NULL: any, none, none */
-	int device;			   /* -1: the best */
-	size_t size;			   /* 0: the default */
+	const char *platform, *device; /* a number, or a part of the name; NULL: the best */
+	const char *json, *svg;	       /* files; NULL: none */
+	size_t size;		       /* 0: the default */
 	bool quick;
 	const char *part; /* NULL, or the part that is printed instead of all groups */
 };
@@ -130,7 +130,8 @@ void bench_poison(struct bench *b);
 size_t bench_items(const struct bench *b, size_t size); /* work-items for @size bytes */
 
 /* bench_report.c: the JSON file, and what goes to the table as well. */
-void bench_report_begin(struct bench *b, const struct bench_options *options);
+void bench_report_open(struct bench *b, const struct bench_options *options); /* the files */
+void bench_report_begin(struct bench *b);
 /* @goal: NULL, or "<= 1.5" or ">= 4" for NVIDIA's driver.  A @value that is NAN is left out. */
 void bench_report(struct bench *b, const char *group, const char *name, size_t size, double value,
 		  const char *unit, const char *goal);

@@ -130,16 +130,18 @@ static int bench_cl_rank(cl_platform_id platform, cl_device_id device)
 	return type & CL_DEVICE_TYPE_GPU ? 3 : 2;
 }
 
-static void choose_of(struct bench *b, cl_platform_id platform, int number, int *best)
+static void choose_of(struct bench *b, cl_platform_id platform, const char *wanted, int *best)
 {
 	cl_device_id devices[MAX_DEVICES];
 	cl_uint count = 0;
 
 	clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &count);
 	for (cl_uint i = 0; i < count && i < MAX_DEVICES; i++) {
-		int r = number < 0 || (cl_uint)number == i ? bench_cl_rank(platform, devices[i])
-							   : 0;
+		char name[256] = "?";
+		int r;
 
+		clGetDeviceInfo(devices[i], CL_DEVICE_NAME, sizeof(name), name, NULL);
+		r = option_names(wanted, i, name) ? bench_cl_rank(platform, devices[i]) : 0;
 		if (r <= *best)
 			continue;
 		*best = r;

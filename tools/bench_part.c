@@ -2,14 +2,14 @@
 /* Parts: both sides of a measurement in a process of its own. */
 #include "bench.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "part.h"
 
 static const struct bench_part {
 	const char *name;
@@ -38,10 +38,8 @@ void bench_part_print(double number)
 /* Numbers go where the first process reads; what the table would say goes to standard error. */
 static void bench_part_divert(void)
 {
-	int fd = dup(STDOUT_FILENO);
-
-	bench_part_numbers = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!bench_part_numbers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+	bench_part_numbers = part_divert();
+	if (!bench_part_numbers)
 		bench_fatal("no descriptor for a part's numbers: %m");
 }
 
@@ -103,53 +101,34 @@ static const sigset_t *bench_part_stops(void)
 }
 
 /* The very device that this process measures.  A part which starts a part was told the device. */
-static void bench_part_device(struct bench *b, char platform[256], int *number, size_t *size)
+static void bench_part_device(struct bench *b, char platform[256], char device[256], size_t *size)
 {
 	const struct bench_options *o = b->options;
 
 	snprintf(platform, 256, "%s", o->platform ? o->platform : "");
-	if (b->platform)
-		clGetPlatformInfo(b->platform, CL_PLATFORM_NAME, 256, platform, NULL);
-	*number = b->platform ? b->number : o->device < 0 ? 0 : o->device;
-	*size = b->platform ? b->largest : o->size;
-}
-
-/* A part that owns a folder holds signals; the parts that it starts do not. */
-static int bench_part_spawn(pid_t *child, const char *const *words, int to)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int error;
-
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	error = posix_spawn(child, "/proc/self/exe", &actions, &attr, (char **)words, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return error;
+	snprintf(device, 256, "%s", o->device ? o->device : "0");
+	*size = o->size;
+	if (!b->platform)
+		return;
+	clGetPlatformInfo(b->platform, CL_PLATFORM_NAME, 256, platform, NULL);
+	snprintf(device, 256, "%d", b->number);
+	*size = b->largest;
 }
 
 static pid_t bench_part_start(struct bench *b, const char *part, const char *set, int to)
 {
 	const char *quick = b->options->quick ? "--quick" : NULL;
-	char platform[256], device[16], size[32];
+	char platform[256], device[256], size[32];
 	const char *const words[] = { "climport", "bench",	"--part", part,	      "--set",
 				      set,	  "--platform", platform, "--device", device,
 				      "--size",	  size,		quick,	  NULL };
-	pid_t child = -1;
 	size_t largest;
-	int number;
+	pid_t child;
 
-	bench_part_device(b, platform, &number, &largest);
-	snprintf(device, sizeof(device), "%d", number);
+	bench_part_device(b, platform, device, &largest);
 	snprintf(size, sizeof(size), "%zu", largest);
-	errno = bench_part_spawn(&child, words, to);
-	if (errno)
+	child = part_start(words, to);
+	if (child < 0)
 		bench_fatal("/proc/self/exe cannot be started: %m");
 	return child;
 }
@@ -169,17 +148,6 @@ static size_t bench_part_read(int from, double *numbers, size_t count)
 	return got;
 }
 
-/* As waitpid() has it. */
-static int bench_part_wait(pid_t child)
-{
-	int status;
-
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			bench_fatal("a part's end: %m");
-	return status;
-}
-
 /*
  * Ends as the part has ended.  A terminal sends the signal to this process as well, where a thread
  * of the driver may be about to handle the signal.  A process that holds signals ends by exit().
@@ -196,6 +164,14 @@ static bool bench_part_was_stopped(int status)
 	return WIFSIGNALED(status) && sigismember(bench_part_stops(), WTERMSIG(status)) == 1;
 }
 
+static void bench_part_fail(const char *part, const char *set, int status)
+{
+	char death[PART_DEATH_SIZE];
+
+	part_describe(status, death);
+	bench_fatal("the part %s, with %s, %s", part, set, death);
+}
+
 size_t bench_part_run(struct bench *b, const char *part, const char *set, double *numbers,
 		      size_t count)
 {
@@ -210,13 +186,15 @@ size_t bench_part_run(struct bench *b, const char *part, const char *set, double
 	child = bench_part_start(b, part, set, ends[1]);
 	close(ends[1]);
 	got = bench_part_read(ends[0], numbers, count);
-	status = bench_part_wait(child);
+	status = part_wait(child);
+	if (status < 0)
+		bench_fatal("a part's end: %m");
 	if (!status)
 		return got;
 	if (bench_part_was_stopped(status))
 		bench_part_stop(WTERMSIG(status));
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != BENCH_LEFT_OUT)
-		bench_fatal("the part %s, with %s, failed", part, set);
+		bench_part_fail(part, set, status);
 	bench_skip(part, set, "the reason is on standard error");
 	return 0;
 }

@@ -39,15 +39,18 @@ static cl_platform_id bench_query_platform(const char *wanted)
 	bench_fatal("there is no such OpenCL platform");
 }
 
-static cl_device_id bench_query_device(cl_platform_id platform, int number)
+static cl_device_id bench_query_device(cl_platform_id platform, const char *wanted)
 {
 	cl_device_id devices[MOST_DEVICES];
 	cl_uint count = 0;
+	char name[256];
 
 	clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, devices, &count);
-	if (number >= (int)count || number >= MOST_DEVICES)
-		bench_fatal("there is no such OpenCL device");
-	return devices[number < 0 ? 0 : number];
+	for (cl_uint i = 0; i < count && i < MOST_DEVICES; i++)
+		if (!clGetDeviceInfo(devices[i], CL_DEVICE_NAME, sizeof(name), name, NULL) &&
+		    option_names(wanted, i, name))
+			return devices[i];
+	bench_fatal("there is no such OpenCL device");
 }
 
 void bench_query_part(struct bench *b)

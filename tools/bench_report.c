@@ -49,7 +49,6 @@ static void begin_json(struct bench *b, const char *platform, const char *device
 	fputs("\t\"figures\": [", b->json);
 }
 
-/* Before the first measurement, so that a wrong name costs no minute. */
 static FILE *open_file(const char *path)
 {
 	FILE *file = path ? fopen(path, "w") : NULL;
@@ -65,7 +64,13 @@ static void close_file(FILE *file, const char *path)
 		bench_fatal("%s cannot be written", path);
 }
 
-void bench_report_begin(struct bench *b, const struct bench_options *options)
+void bench_report_open(struct bench *b, const struct bench_options *options)
+{
+	b->svg = open_file(options->svg);
+	b->json = open_file(options->json);
+}
+
+void bench_report_begin(struct bench *b)
 {
 	char platform[256] = "?", version[256] = "?", device[256] = "?", driver[256] = "?";
 
@@ -74,8 +79,6 @@ void bench_report_begin(struct bench *b, const struct bench_options *options)
 	clGetDeviceInfo(b->device, CL_DEVICE_NAME, sizeof(device), device, NULL);
 	clGetDeviceInfo(b->device, CL_DRIVER_VERSION, sizeof(driver), driver, NULL);
 	bench_table_begin(b, platform, version, device, driver);
-	b->svg = open_file(options->svg);
-	b->json = open_file(options->json);
 	if (b->json)
 		begin_json(b, platform, device, driver);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +102,7 @@ static int run_diag(int argc, char **argv)
 
 static int run_bench(int argc, char **argv)
 {
-	struct bench_options options = { .device = -1 };
+	struct bench_options options = { 0 };
 	int status = bench_parse(argc, argv, &options);
 
 	return status ? status : bench_command(&options);
@@ -183,15 +182,19 @@ static const struct command {
 	{ "conform", "[OPTIONS] [TEST ...]",
 	  "test a driver against the extension's text\n"
 	  "      --native             test the driver's own implementation, without the layer\n"
-	  "      --platform NAME      test the first platform with NAME in its name and the "
-	  "extension\n"
-	  "      --device N           test the platform's device with this index (default 0)\n"
+	  "      --platform NAME      test the first platform with the extension, and this number "
+	  "or\n"
+	  "                           part of a name\n"
+	  "      --device NAME        test its device by number, or by a part of the name (default "
+	  "0)\n"
 	  "      --list               print the sentences of the text, and their tests\n"
 	  "      --help               print all options\n",
 	  start_conform, true },
 	{ "bench", "[OPTIONS]",
 	  "measure what importing is worth on this machine (a minute and a half)\n"
-	  "      --platform NAME, --device N: the default is a GPU, if there is one\n"
+	  "      --platform NAME, --device NAME: by number or by a part of the name; the default "
+	  "is\n"
+	  "                           a GPU, if there is one\n"
 	  "      --size MAX           the largest memory (default 1G)\n"
 	  "      --quick              about 15 seconds, up to 64M\n"
 	  "      --json FILE, --svg FILE: write the figures, and plots of the figures\n",
@@ -298,18 +301,6 @@ static int version_start(int argc, char **argv)
 	return 0;
 }
 
-/*
- * The next file that is opened would take a closed descriptor, and get what is printed.  Writing to
- * what is opened here fails.  A program that `run` starts has the descriptor closed again.
- */
-static void open_standard_files(void)
-{
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null",
-				    (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
-}
-
 /* The status, if everything that was printed is written. */
 static int climport_end(int status)
 {
@@ -344,6 +335,6 @@ static int climport_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	open_standard_files();
+	terminal_open_files();
 	return climport_end(climport_command(argc, argv));
 }

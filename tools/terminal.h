@@ -16,6 +16,13 @@
 /* No colours: no terminal, TERM=dumb, or NO_COLOR (no-color.org) set. */
 enum terminal_colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_DOUBT, COLOUR_BAD };
 
+/*
+ * For the beginning of a program: opens the standard files that are closed.  The next file that is
+ * opened would take such a descriptor, and get what is printed.  What is printed there is an error, and
+ * a program that is started has the descriptor closed again.
+ */
+void terminal_open_files(void);
+
 /* The columns of the terminal that @out is; 0 if @out is no terminal. */
 int terminal_width(FILE *out);
 

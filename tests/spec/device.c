@@ -6,6 +6,7 @@
 #include "spec.h"
 #include "substitute.h"
 #include "text.h"
+#include "tools/arguments.h"
 
 #define EXTENSION "cl_arm_import_memory"
 
@@ -122,18 +123,40 @@ static void spec_describe_device(void)
 		spec.cache_line = 64;
 }
 
-/* Takes device @index of spec.platform; false if the platform has fewer devices. */
-static bool spec_take_device(unsigned int index)
+/* Takes the first device of spec.platform that @wanted names; false: there is none. */
+static bool spec_take_device(const char *wanted)
 {
 	cl_device_id devices[64];
 	cl_uint count = 0;
 
-	if (clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count) ||
-	    index >= count)
+	if (clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count))
 		return false;
-	spec.device = devices[index];
-	spec_describe_device();
-	return true;
+	for (cl_uint i = 0; i < count && i < 64; i++) {
+		spec.device = devices[i];
+		spec_set_name(spec.device_name, sizeof(spec.device_name),
+			      spec_device_string(CL_DEVICE_NAME));
+		if (!option_names(wanted, i, spec.device_name))
+			continue;
+		spec_describe_device();
+		return true;
+	}
+	return false;
+}
+
+/* No device is the one that was asked for. */
+static void spec_explain_choice(const struct run *run, char *why, size_t size)
+{
+	if (run->platform && run->device)
+		snprintf(why, size,
+			 "no OpenCL platform has the number or name '%s', and a device '%s'",
+			 run->platform, run->device);
+	else if (run->device)
+		snprintf(why, size, "no OpenCL device has the number or name '%s'", run->device);
+	else if (run->platform)
+		snprintf(why, size, "no OpenCL platform with a device has the number or name '%s'",
+			 run->platform);
+	else
+		snprintf(why, size, "no OpenCL platform has a device");
 }
 
 /* Any name of the extension: a driver without the base name is tested, and fails. */
@@ -152,14 +175,13 @@ static const char *spec_take_platform(const cl_platform_id *platforms, cl_uint c
 {
 	static char why[200];
 
-	*kind = NOTHING_NAMED;
-	snprintf(why, sizeof(why), "no OpenCL platform has '%s' in its name and a device %u",
-		 run->platform, run->device);
+	*kind = run->platform || run->device ? NOTHING_NAMED : NOTHING_TO_TEST;
+	spec_explain_choice(run, why, sizeof(why));
 	for (cl_uint i = 0; i < count; i++) {
 		spec.platform = platforms[i];
 		spec_set_name(spec.platform_name, sizeof(spec.platform_name),
 			      spec_platform_string(CL_PLATFORM_NAME));
-		if (!strcasestr(spec.platform_name, run->platform) ||
+		if (!option_names(run->platform, i, spec.platform_name) ||
 		    !spec_take_device(run->device))
 			continue;
 		if (run->plain || spec_device_has_extension())

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -25,8 +24,9 @@ static const struct {
 } conform_help[] = {
 	{ "--native", "the driver's own implementation: without layers" },
 	{ "--library FILE", "OpenCL's library, or a driver that is one (libOpenCL.so.1)" },
-	{ "--platform NAME", "the first platform with NAME in its name and the extension" },
-	{ "--device N", "its device with this index, 0 without the option" },
+	{ "--platform NAME",
+	  "the first platform with the extension, and this number or part of a name" },
+	{ "--device NAME", "its device by number, or by a part of the name; 0 without the option" },
 	{ "--protected-heap FILE", "a dma-buf heap of protected memory: /dev/dma_heap/NAME" },
 	{ "--shuffle SEED", "in an order that depends on the number SEED" },
 	{ "--timeout S", "seconds for a test (60)" },
@@ -96,7 +96,8 @@ static bool option_read(int c, struct options *o)
 		o->run.platform = optarg;
 		return true;
 	case 'd':
-		return parse_number(optarg, 63, &o->run.device);
+		o->run.device = optarg;
+		return true;
 	case 'P':
 		o->run.protected_heap = optarg;
 		return true;
@@ -173,18 +174,6 @@ static int conform_run(const struct options *o, int count, char **patterns)
 	return status;
 }
 
-/* A pipe of the runner must not be the standard input or output of a driver. */
-static void conform_open_standard_files(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
 /* The status, if everything that was printed is written. */
 static int conform_end(int status)
 {
@@ -200,11 +189,10 @@ static int conform_end(int status)
 
 int main(int argc, char **argv)
 {
-	struct options options = {
-		.run = { .platform = "", .seconds = TEST_SECONDS, .total_seconds = TOTAL_SECONDS }
-	};
+	struct options options = { .run = { .seconds = TEST_SECONDS,
+					    .total_seconds = TOTAL_SECONDS } };
 
-	conform_open_standard_files();
+	terminal_open_files();
 	if (!options_read(argc, argv, &options)) {
 		fprintf(stderr, "climport-conform: wrong arguments (see --help)\n");
 		return WRONG_USAGE;
@@ -212,6 +200,11 @@ int main(int argc, char **argv)
 	if (options.help) {
 		conform_print_help();
 		return conform_end(0);
+	}
+	if (options.list && optind < argc) {
+		terminal_line(stderr, 4, "climport-conform: --list takes no argument %s",
+			      argv[optind]);
+		return WRONG_USAGE;
 	}
 	if (options.list)
 		return conform_end(print_list());

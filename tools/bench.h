@@ -2,7 +2,8 @@
 /*
  * climport bench: what importing is worth on this machine.
  *
- * A race compares several cases, which run in turns, and reports medians.  Data is random.
+ * A race compares several cases, which run in turns, and reports medians and their spread.  Data is
+ * random.
  * Results are poisoned before each run and checked after the run: wrong data ends the program.
  *
  * A part is a measurement that needs a process of its own, because the layer reads the environment
@@ -19,6 +20,8 @@
 
 #include <CL/climport.h>
 
+#include "bench_figure.h"
+#include "bench_verdict.h"
 #include "plot.h"
 
 #define BENCH_SMALLEST ((size_t)4096) /* sizes are a power of 4 times BENCH_SMALLEST */
@@ -59,13 +62,6 @@ struct bench_options {
 	const char *part; /* NULL, or the part that is printed instead of all groups */
 };
 
-/* From which size on importing takes less time than a write. */
-struct bench_crossing {
-	size_t wins;	/* 0: at the largest size importing does not win */
-	size_t largest; /* 0: nothing was measured */
-	double ratio;	/* write / import, at the largest size */
-};
-
 struct bench {
 	const struct bench_options *options;
 	cl_platform_id platform;
@@ -93,8 +89,9 @@ struct bench {
 	unsigned int rounds;
 
 	struct bench_crossing once, again;
-	double frames_low, frames_high; /* write / import; 0: not measured */
-	unsigned int goals, goals_met, verdicts;
+	struct bench_frames frames;
+	unsigned int goals[3]; /* by enum bench_goal */
+	unsigned int verdicts;
 
 	FILE *json, *svg; /* may be NULL */
 	bool json_more;
@@ -132,22 +129,18 @@ size_t bench_items(const struct bench *b, size_t size); /* work-items for @size 
 /* bench_report.c: the JSON file, and what goes to the table as well. */
 void bench_report_open(struct bench *b, const struct bench_options *options); /* the files */
 void bench_report_begin(struct bench *b);
-/* @goal: NULL, or "<= 1.5" or ">= 4" for NVIDIA's driver.  A @value that is NAN is left out. */
-void bench_report(struct bench *b, const char *group, const char *name, size_t size, double value,
-		  const char *unit, const char *goal);
+/* @goal: NULL, or a goal for NVIDIA's driver.  What was not measured is left out. */
+void bench_report(struct bench *b, const char *group, const char *name, size_t size,
+		  struct bench_figure figure, const char *unit, const char *goal);
 void bench_report_end(struct bench *b, const struct bench_options *options);
 
 /* bench_table.c: the table, and the progress on a terminal. */
 void bench_table_begin(struct bench *b, const char *platform, const char *version,
 		       const char *device, const char *driver);
 void bench_table_row(struct bench *b, const char *group, const char *name, size_t size,
-		     double value, const char *unit, const char *goal);
+		     const struct bench_figure *figure, const char *unit, const char *goal);
 void bench_skip(const char *group, const char *what, const char *why);
 void bench_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void bench_size_text(char text[32], size_t size); /* "16 MiB", "" for 0 */
-
-/* bench_verdict.c: sentences below the table, and in the JSON file's list. */
-void bench_verdict(struct bench *b);
 
 /* bench_race.c */
 #define BENCH_PHASES 3
@@ -158,7 +151,7 @@ struct racer {
 	/* Sets the seconds of each phase.  A negative errno or OpenCL error takes the racer out. */
 	int (*run)(struct bench *b, void *arg, double seconds[BENCH_PHASES]);
 	void *arg;
-	double median[BENCH_PHASES]; /* set by bench_race(); NAN if run() failed */
+	struct bench_figure figure[BENCH_PHASES]; /* set by bench_race(), in seconds */
 };
 
 /*
@@ -166,8 +159,7 @@ struct racer {
  * warm up comes before.
  */
 void bench_race(struct bench *b, struct racer *racers, size_t count, double share);
-double bench_now(void);					/* seconds */
-double bench_race_median(double *values, size_t count); /* sorts @values */
+double bench_now(void); /* seconds */
 
 /* bench_memory.c */
 struct memory {
@@ -239,6 +231,10 @@ void bench_export(struct bench *b);
 size_t bench_part_run(struct bench *b, const char *part, const char *set, double *numbers,
 		      size_t count);
 void bench_part_print(double number); /* in the part */
+/* A figure is BENCH_FIGURE_NUMBERS numbers. */
+#define BENCH_FIGURE_NUMBERS 4
+void bench_part_print_figure(const struct bench_figure *figure);
+struct bench_figure bench_part_figure(const double numbers[BENCH_FIGURE_NUMBERS]);
 
 /* The signals that end a process, unless the process holds them or handles them. */
 const sigset_t *bench_part_ends(void);

@@ -5,7 +5,7 @@
  */
 #include "bench.h"
 
-#include <math.h>
+#include <string.h>
 
 #define GROUP "bandwidth"
 #define SMALLEST (BENCH_SMALLEST << 8)
@@ -184,12 +184,15 @@ static size_t bandwidth_enter(struct field *f, struct racer *racers,
 	return count;
 }
 
-static double speed_of(const struct racer *racers, size_t count, const char *name, size_t size)
+static struct bench_figure speed_of(const struct racer *racers, size_t count, const char *name,
+				    size_t size)
 {
+	const struct bench_figure bytes = bench_figure_known((double)size * 1e-9);
+
 	for (size_t i = 0; i < count; i++)
-		if (racers[i].name == name)
-			return (double)size / racers[i].median[0] * 1e-9;
-	return NAN;
+		if (!strcmp(racers[i].name, name))
+			return bench_figure_ratio(bytes, racers[i].figure[0]);
+	return bench_figure_nothing();
 }
 
 static enum bench_series bandwidth_series(const struct racer *racer)
@@ -211,43 +214,45 @@ static void bandwidth_report(struct bench *b, const struct racer *racers, size_t
 
 	for (size_t i = 0; i < count; i++) {
 		const bool copies = racers[i].run == copy_pageable || racers[i].run == copy_pinned;
-		const double speed = speed_of(racers, count, racers[i].name, size);
+		const struct bench_figure speed = speed_of(racers, count, racers[i].name, size);
 
 		snprintf(name, sizeof(name), "%s%s", copies ? "" : verb, racers[i].name);
 		bench_report(b, GROUP, name, size, speed, "GB/s", NULL);
 		if (racers[i].run != write_all)
 			plot_add(&b->plots[PLOT_BANDWIDTH], bandwidth_series(&racers[i]),
-				 racers[i].name, (double)size, speed);
+				 racers[i].name, (double)size, speed.value);
 	}
 }
 
 /* The goals are for the largest size. */
 static void report_ratios(struct bench *b, const struct racer *racers, size_t count, size_t size)
 {
-	const bool last = size == b->largest;
-	const double native = speed_of(racers, count, memory_names[MEMORY_NATIVE], size);
-	const double host = speed_of(racers, count, memory_names[MEMORY_HOST], size);
-	const double plain = speed_of(racers, count, memory_names[MEMORY_PLAIN], size);
-	const double small = speed_of(racers, count, memory_names[MEMORY_SMALL], size);
-	const double huge = speed_of(racers, count, memory_names[MEMORY_HUGE], size);
-	const double pinned = speed_of(racers, count, "pinned cuMemcpyHtoD", size);
-	const double pageable = speed_of(racers, count, "pageable clEnqueueWriteBuffer", size);
+	static const char pinned[] = "pinned cuMemcpyHtoD";
+	static const char pageable[] = "pageable clEnqueueWriteBuffer";
+	const struct {
+		const char *name, *of, *to, *goal;
+	} ratios[] = {
+		{ "  read: device import / native", memory_names[MEMORY_DEVICE],
+		  memory_names[MEMORY_NATIVE], ">= 0.99" },
+		{ "  read: climport_alloc / pinned copy", memory_names[MEMORY_HOST], pinned,
+		  ">= 0.92" },
+		{ "  read: plain host / pinned copy", memory_names[MEMORY_PLAIN], pinned,
+		  ">= 0.90" },
+		{ "  read: small host pages / pinned copy", memory_names[MEMORY_SMALL], pinned,
+		  ">= 0.90" },
+		{ "  read: huge host pages / pinned copy", memory_names[MEMORY_HUGE], pinned,
+		  ">= 0.92" },
+		{ "  read: climport_alloc / pageable write", memory_names[MEMORY_HOST], pageable,
+		  ">= 4" },
+		{ "  read: plain host / pageable write", memory_names[MEMORY_PLAIN], pageable,
+		  ">= 4" },
+	};
 
-	bench_report(b, GROUP, "  read: device import / native", size,
-		     speed_of(racers, count, memory_names[MEMORY_DEVICE], size) / native, "x",
-		     last ? ">= 0.99" : NULL);
-	bench_report(b, GROUP, "  read: climport_alloc / pinned copy", size, host / pinned, "x",
-		     last ? ">= 0.92" : NULL);
-	bench_report(b, GROUP, "  read: plain host / pinned copy", size, plain / pinned, "x",
-		     last ? ">= 0.90" : NULL);
-	bench_report(b, GROUP, "  read: small host pages / pinned copy", size, small / pinned, "x",
-		     last ? ">= 0.90" : NULL);
-	bench_report(b, GROUP, "  read: huge host pages / pinned copy", size, huge / pinned, "x",
-		     last ? ">= 0.92" : NULL);
-	bench_report(b, GROUP, "  read: climport_alloc / pageable write", size, host / pageable,
-		     "x", last ? ">= 4" : NULL);
-	bench_report(b, GROUP, "  read: plain host / pageable write", size, plain / pageable, "x",
-		     last ? ">= 4" : NULL);
+	for (size_t i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++)
+		bench_report(b, GROUP, ratios[i].name, size,
+			     bench_figure_ratio(speed_of(racers, count, ratios[i].of, size),
+						speed_of(racers, count, ratios[i].to, size)),
+			     "x", size == b->largest ? ratios[i].goal : NULL);
 }
 
 static void bandwidth_measure_one(struct bench *b, size_t size, double share)

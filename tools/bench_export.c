@@ -64,12 +64,16 @@ static int bench_export_register(struct bench *b, void *arg, double *seconds)
 
 static void bench_export_race(struct bench *b, struct entry *once, struct entry *kept)
 {
-	struct racer own[] = { { "cuMemGetHandleForAddressRange", export_bare, once, { 0 } },
-			       { "climport_export_dmabuf", export_own, once, { 0 } } };
-	struct racer hit = { "climport_export_dmabuf, kept", export_own, kept, { 0 } };
-	struct racer message = {
-		"climport_register and unregister", bench_export_register, kept, { 0 }
+	struct racer own[] = {
+		{ .name = "cuMemGetHandleForAddressRange", .run = export_bare, .arg = once },
+		{ .name = "climport_export_dmabuf", .run = export_own, .arg = once }
 	};
+	struct racer hit = { .name = "climport_export_dmabuf, kept",
+			     .run = export_own,
+			     .arg = kept };
+	struct racer message = { .name = "climport_register and unregister",
+				 .run = bench_export_register,
+				 .arg = kept };
 
 	/* A race of its own: a plain export would find the kept export as well. */
 	bench_race(b, own, 2, SHARE / 4);
@@ -77,13 +81,16 @@ static void bench_export_race(struct bench *b, struct entry *once, struct entry 
 	bench_race(b, &message, 1, SHARE / 4);
 	climport_invalidate(kept->address, kept->size);
 	for (size_t i = 0; i < 2; i++)
-		bench_report(b, GROUP, own[i].name, once->size, own[i].median[0] * 1e6, "us", NULL);
-	bench_report(b, GROUP, hit.name, once->size, hit.median[0] * 1e6, "us", NULL);
-	bench_report(b, GROUP, message.name, once->size, message.median[0] * 1e6, "us", NULL);
-	bench_report(b, GROUP, "  climport_export_dmabuf / CUDA's", once->size,
-		     own[1].median[0] / own[0].median[0], "x", "<= 1.15");
-	bench_report(b, GROUP, "  kept / CUDA's", once->size, hit.median[0] / own[0].median[0], "x",
+		bench_report(b, GROUP, own[i].name, once->size,
+			     bench_figure_times(own[i].figure[0], 1e6), "us", NULL);
+	bench_report(b, GROUP, hit.name, once->size, bench_figure_times(hit.figure[0], 1e6), "us",
 		     NULL);
+	bench_report(b, GROUP, message.name, once->size, bench_figure_times(message.figure[0], 1e6),
+		     "us", NULL);
+	bench_report(b, GROUP, "  climport_export_dmabuf / CUDA's", once->size,
+		     bench_figure_ratio(own[1].figure[0], own[0].figure[0]), "x", "<= 1.15");
+	bench_report(b, GROUP, "  kept / CUDA's", once->size,
+		     bench_figure_ratio(hit.figure[0], own[0].figure[0]), "x", NULL);
 }
 
 static void bench_export_measure(struct bench *b, size_t size)

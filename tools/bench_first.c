@@ -118,24 +118,30 @@ void bench_first_part(struct bench *b)
 {
 	for (size_t i = 0; i < SIZES && first_sizes[i] <= b->largest; i++) {
 		size_t size = first_sizes[i];
-		struct racer batch = { "imports of new memory", bench_first_batch, &size, { 0 } },
-			     whole = { "import, release, munmap", bench_first_whole, &size, { 0 } };
+		struct racer batch = { .name = "imports of new memory",
+				       .run = bench_first_batch,
+				       .arg = &size },
+			     whole = { .name = "import, release, munmap",
+				       .run = bench_first_whole,
+				       .arg = &size };
 
 		bench_race(b, &batch, 1, SHARE / SIZES);
-		bench_part_print(batch.median[0]);
-		bench_part_print(batch.median[1]);
+		bench_part_print(batch.figure[0].value);
+		bench_part_print(batch.figure[1].value);
 		bench_race(b, &whole, 1, SHARE / SIZES);
-		bench_part_print(whole.median[0]);
+		bench_part_print(whole.figure[0].value);
 	}
 }
 
-static double bench_first_median(double turns[TURNS][SIZES][PHASES], size_t i, size_t phase)
+/* The runs are processes. */
+static struct bench_figure bench_first_figure(double turns[TURNS][SIZES][PHASES], size_t i,
+					      size_t phase)
 {
 	double values[TURNS];
 
 	for (size_t turn = 0; turn < TURNS; turn++)
 		values[turn] = turns[turn][i][phase];
-	return bench_race_median(values, TURNS);
+	return bench_figure_of(values, TURNS);
 }
 
 /* A phase's times with registrations kept and without, and the difference. */
@@ -147,16 +153,17 @@ static void bench_first_row(struct bench *b, double kept[TURNS][SIZES][PHASES],
 	static const char *const longer[PHASES] = { "  longer, as registrations are kept",
 						    "  longer, as a registration begins", NULL };
 	const size_t size = first_sizes[i];
-	const double with = bench_first_median(kept, i, phase),
-		     without = bench_first_median(fresh, i, phase);
+	const struct bench_figure with = bench_first_figure(kept, i, phase),
+				  without = bench_first_figure(fresh, i, phase);
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s, CLIMPORT_KEEP_HOST=1", names[phase]);
-	bench_report(b, GROUP, name, size, with * 1e6, "us", NULL);
+	bench_report(b, GROUP, name, size, bench_figure_times(with, 1e6), "us", NULL);
 	snprintf(name, sizeof(name), "%s, CLIMPORT_KEEP_HOST=0", names[phase]);
-	bench_report(b, GROUP, name, size, without * 1e6, "us", NULL);
+	bench_report(b, GROUP, name, size, bench_figure_times(without, 1e6), "us", NULL);
 	if (longer[phase])
-		bench_report(b, GROUP, longer[phase], size, (with - without) * 1e6, "us",
+		bench_report(b, GROUP, longer[phase], size,
+			     bench_figure_times(bench_figure_minus(with, without), 1e6), "us",
 			     size <= GOALS_UP_TO ? "<= 10" : NULL);
 }
 

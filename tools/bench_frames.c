@@ -6,8 +6,6 @@
  */
 #include "bench.h"
 
-#include <math.h>
-
 #define GROUP "frames"
 #define SHARE 0.06
 
@@ -72,31 +70,24 @@ static int bench_frames_import(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
-/* For the verdict. */
-static void bench_frames_compare(struct bench *b, double ratio)
-{
-	if (isnan(ratio))
-		return;
-	if (!(b->frames_low > 0) || ratio < b->frames_low)
-		b->frames_low = ratio;
-	if (ratio > b->frames_high)
-		b->frames_high = ratio;
-}
-
 static void bench_frames_race(struct bench *b, const struct frame *frame, struct ring *ring)
 {
-	struct racer racers[] = { { "write, kernel", bench_frames_write, ring, { 0 } },
-				  { "kernel on the import", bench_frames_import, ring, { 0 } } };
+	struct racer racers[] = {
+		{ .name = "write, kernel", .run = bench_frames_write, .arg = ring },
+		{ .name = "kernel on the import", .run = bench_frames_import, .arg = ring }
+	};
 	char name[96];
 
 	bench_race(b, racers, 2, SHARE / FRAMES);
-	bench_frames_compare(b, racers[0].median[0] / racers[1].median[0]);
+	bench_frames_add(&b->frames, racers[0].figure, racers[1].figure);
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "%s: %s", frame->name, racers[i].name);
-		bench_report(b, GROUP, name, frame->size, racers[i].median[0] * 1e6, "us", NULL);
+		bench_report(b, GROUP, name, frame->size,
+			     bench_figure_times(racers[i].figure[0], 1e6), "us", NULL);
 	}
 	snprintf(name, sizeof(name), "  %s: write / kept import", frame->name);
-	bench_report(b, GROUP, name, frame->size, racers[0].median[0] / racers[1].median[0], "x",
+	bench_report(b, GROUP, name, frame->size,
+		     bench_figure_ratio(racers[0].figure[0], racers[1].figure[0]), "x",
 		     frame->goal);
 }
 

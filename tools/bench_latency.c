@@ -5,8 +5,6 @@
  */
 #include "bench.h"
 
-#include <math.h>
-
 #define GROUP "latency"
 #define SHARE 0.2
 
@@ -86,79 +84,84 @@ static int latency_create(struct bench *b, void *arg, double *seconds)
 }
 
 static void latency_report(struct bench *b, const char *what, enum memory_kind kind, size_t size,
-			   double seconds)
+			   struct bench_figure seconds)
 {
 	char name[96];
 
 	snprintf(name, sizeof(name), "%s: %s", what, memory_names[kind]);
-	bench_report(b, GROUP, name, size, seconds * 1e6, "us", NULL);
+	bench_report(b, GROUP, name, size, bench_figure_times(seconds, 1e6), "us", NULL);
 }
 
-static void report_alone(struct bench *b, const double medians[][BENCH_PHASES], size_t size)
+static void report_alone(struct bench *b, const struct bench_figure figures[][BENCH_PHASES],
+			 size_t size)
 {
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
-		latency_report(b, "create", kind, size, medians[kind][0]);
-		latency_report(b, "release", kind, size, medians[kind][1]);
+		latency_report(b, "create", kind, size, figures[kind][0]);
+		latency_report(b, "release", kind, size, figures[kind][1]);
 	}
 	bench_report(b, GROUP, "  create: cached import / clCreateBuffer", size,
-		     medians[MEMORY_HOST][0] / medians[MEMORY_NATIVE][0], "x", "<= 1.5");
+		     bench_figure_ratio(figures[MEMORY_HOST][0], figures[MEMORY_NATIVE][0]), "x",
+		     "<= 1.5");
 	plot_add(&b->plots[PLOT_LATENCY], SERIES_NATIVE_ALONE, "clCreateBuffer", (double)size,
-		 medians[MEMORY_NATIVE][0] * 1e6);
+		 figures[MEMORY_NATIVE][0].value * 1e6);
 	plot_add(&b->plots[PLOT_LATENCY], SERIES_ALLOC_ALONE, "climport_alloc import", (double)size,
-		 medians[MEMORY_HOST][0] * 1e6);
+		 figures[MEMORY_HOST][0].value * 1e6);
 }
 
-static void report_used(struct bench *b, const double medians[][BENCH_PHASES], size_t size)
+static void report_used(struct bench *b, const struct bench_figure figures[][BENCH_PHASES],
+			size_t size)
 {
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
-		latency_report(b, "create + kernel", kind, size, medians[kind][1]);
-		latency_report(b, "release after it", kind, size, medians[kind][2]);
+		latency_report(b, "create + kernel", kind, size, figures[kind][1]);
+		latency_report(b, "release after it", kind, size, figures[kind][2]);
 		plot_add(&b->plots[PLOT_LATENCY], (enum bench_series)kind, plot_names[kind],
-			 (double)size, medians[kind][1] * 1e6);
+			 (double)size, figures[kind][1].value * 1e6);
 	}
 	bench_report(b, GROUP, "  create + kernel: cached import / native", size,
-		     medians[MEMORY_HOST][1] / medians[MEMORY_NATIVE][1], "x", "<= 1.5");
+		     bench_figure_ratio(figures[MEMORY_HOST][1], figures[MEMORY_NATIVE][1]), "x",
+		     "<= 1.5");
 }
 
 /* All memories side by side.  A missing memory is NAN. */
 static void latency_race(struct bench *b, struct entry *entries,
 			 int (*run)(struct bench *, void *, double *), double share,
-			 double medians[][BENCH_PHASES])
+			 struct bench_figure figures[][BENCH_PHASES])
 {
 	struct racer racers[MEMORY_KINDS];
 	size_t count = 0;
 
 	for (int kind = 0; kind < MEMORY_KINDS; kind++)
 		if (entries[kind].memory.capacity >= entries[kind].memory.size)
-			racers[count++] =
-				(struct racer){ memory_names[kind], run, &entries[kind], { 0 } };
+			racers[count++] = (struct racer){ .name = memory_names[kind],
+							  .run = run,
+							  .arg = &entries[kind] };
 	bench_race(b, racers, count, share);
 	for (int kind = 0; kind < MEMORY_KINDS; kind++)
 		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
-			medians[kind][phase] = NAN;
+			figures[kind][phase] = bench_figure_nothing();
 	for (size_t i = 0; i < count; i++) {
 		struct entry *e = racers[i].arg;
 
 		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
-			medians[e->memory.kind][phase] = racers[i].median[phase];
-		if (isnan(racers[i].median[0]))
+			figures[e->memory.kind][phase] = racers[i].figure[phase];
+		if (!bench_figure_is_known(racers[i].figure))
 			bench_memory_destroy(&e->memory); /* not tried again */
 	}
 }
 
 static void latency_measure(struct bench *b, struct entry *entries, size_t size, double share)
 {
-	double medians[MEMORY_KINDS][BENCH_PHASES];
+	struct bench_figure figures[MEMORY_KINDS][BENCH_PHASES];
 	char text[32];
 
 	bench_size_text(text, size);
 	bench_progress("making buffers of %s", text);
 	for (int kind = 0; kind < MEMORY_KINDS; kind++)
 		entries[kind].memory.size = size;
-	latency_race(b, entries, latency_create, share / 2, medians);
-	report_alone(b, (const double(*)[BENCH_PHASES])medians, size);
-	latency_race(b, entries, latency_use, share / 2, medians);
-	report_used(b, (const double(*)[BENCH_PHASES])medians, size);
+	latency_race(b, entries, latency_create, share / 2, figures);
+	report_alone(b, figures, size);
+	latency_race(b, entries, latency_use, share / 2, figures);
+	report_used(b, figures, size);
 }
 
 /* A device may refuse its own memory from some size on. */

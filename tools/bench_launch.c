@@ -45,32 +45,38 @@ static void bench_launch_report(struct bench *b, const struct racer *racer,
 	char name[96];
 
 	snprintf(name, sizeof(name), "enqueue: %s", racer->name);
-	bench_report(b, GROUP, name, size, racer->median[LAUNCH_ENQUEUE] * 1e6, "us", NULL);
+	bench_report(b, GROUP, name, size, bench_figure_times(racer->figure[LAUNCH_ENQUEUE], 1e6),
+		     "us", NULL);
 	snprintf(name, sizeof(name), "enqueue + finish: %s", racer->name);
-	bench_report(b, GROUP, name, size, racer->median[LAUNCH_WAIT] * 1e6, "us", NULL);
+	bench_report(b, GROUP, name, size, bench_figure_times(racer->figure[LAUNCH_WAIT], 1e6),
+		     "us", NULL);
 	snprintf(name, sizeof(name), "one of a row: %s", racer->name);
-	bench_report(b, GROUP, name, size, racer->median[LAUNCH_ROW] * 1e6, "us", NULL);
+	bench_report(b, GROUP, name, size, bench_figure_times(racer->figure[LAUNCH_ROW], 1e6), "us",
+		     NULL);
 	if (racer == native)
 		return;
 	snprintf(name, sizeof(name), "  waited for: %s / native", racer->name);
-	bench_report(b, GROUP, name, size, racer->median[LAUNCH_WAIT] / native->median[LAUNCH_WAIT],
+	bench_report(b, GROUP, name, size,
+		     bench_figure_ratio(racer->figure[LAUNCH_WAIT], native->figure[LAUNCH_WAIT]),
 		     "x", "<= 1.05");
 	snprintf(name, sizeof(name), "  in a row: %s / native", racer->name);
-	bench_report(b, GROUP, name, size, racer->median[LAUNCH_ROW] / native->median[LAUNCH_ROW],
-		     "x", "<= 1.05");
+	bench_report(b, GROUP, name, size,
+		     bench_figure_ratio(racer->figure[LAUNCH_ROW], native->figure[LAUNCH_ROW]), "x",
+		     "<= 1.05");
 }
 
 /* What Vulkan's exports cost more, where the kernel's driver refuses RM. */
 static void bench_launch_report_vulkan(struct bench *b, size_t size)
 {
-	double waits[2];
+	double waits[2][BENCH_FIGURE_NUMBERS];
 
-	if (!b->is_cuda || bench_part_run(b, "launch", "CLIMPORT_NVIDIA_BY=vulkan", waits, 2) != 2)
+	if (!b->is_cuda || bench_part_run(b, "launch", "CLIMPORT_NVIDIA_BY=vulkan", waits[0],
+					  2 * BENCH_FIGURE_NUMBERS) != 2 * BENCH_FIGURE_NUMBERS)
 		return;
 	bench_report(b, GROUP, "enqueue + finish: native buffer, Vulkan's process", size,
-		     waits[0] * 1e6, "us", NULL);
-	bench_report(b, GROUP, "enqueue + finish: imported by Vulkan", size, waits[1] * 1e6, "us",
-		     NULL);
+		     bench_figure_times(bench_part_figure(waits[0]), 1e6), "us", NULL);
+	bench_report(b, GROUP, "enqueue + finish: imported by Vulkan", size,
+		     bench_figure_times(bench_part_figure(waits[1]), 1e6), "us", NULL);
 }
 
 static size_t bench_launch_size(const struct bench *b)
@@ -89,9 +95,9 @@ static size_t bench_launch_race(struct bench *b, unsigned int kinds, struct memo
 		if (kinds & 1u << kind &&
 		    !bench_memory_create(b, &memory[kind], kind, bench_launch_size(b)) &&
 		    !memory_create(b, &memory[kind]))
-			racers[count++] = (struct racer){
-				memory_names[kind], bench_launch_one, &memory[kind], { 0 }
-			};
+			racers[count++] = (struct racer){ .name = memory_names[kind],
+							  .run = bench_launch_one,
+							  .arg = &memory[kind] };
 	}
 	bench_race(b, racers, count, SHARE);
 	return count;
@@ -114,7 +120,7 @@ void bench_launch_part(struct bench *b)
 		bench_launch_race(b, 1u << MEMORY_NATIVE | 1u << MEMORY_PLAIN, memory, racers);
 
 	for (size_t i = 0; i < count; i++)
-		bench_part_print(racers[i].median[LAUNCH_WAIT]);
+		bench_part_print_figure(&racers[i].figure[LAUNCH_WAIT]);
 	bench_launch_release(memory);
 }
 

@@ -9,8 +9,6 @@
  */
 #include "bench.h"
 
-#include <math.h>
-
 #define ONCE "once"
 #define AGAIN "again"
 #define REUSE "reuse"
@@ -116,19 +114,21 @@ static cl_mem bench_once_target(struct bench *b, size_t size)
 	return target;
 }
 
-/* The times of ONCE_LINES for @size; NAN: could not be measured. */
+/* The times of ONCE_LINES for @size. */
 static void bench_once_measure(struct bench *b, size_t size, double share, size_t lines,
-			       double *seconds)
+			       struct bench_figure *seconds)
 {
 	struct memory plain, host;
 	struct entry write = { &plain, NULL, 1, true }, import = write,
 		     alloc = { &host, NULL, 1, true };
-	struct racer racers[ONCE_LINES] = { { "write", run_write, &write, { 0 } },
-					    { "import", run_import, &import, { 0 } },
-					    { "climport_alloc", run_import, &alloc, { 0 } } };
+	struct racer racers[ONCE_LINES] = {
+		{ .name = "write", .run = run_write, .arg = &write },
+		{ .name = "import", .run = run_import, .arg = &import },
+		{ .name = "climport_alloc", .run = run_import, .arg = &alloc }
+	};
 
 	for (size_t i = 0; i < lines; i++)
-		seconds[i] = NAN;
+		seconds[i] = bench_figure_nothing();
 	if (bench_memory_create(b, &plain, MEMORY_PLAIN, size))
 		return;
 	memory_fill(b, &plain);
@@ -139,7 +139,7 @@ static void bench_once_measure(struct bench *b, size_t size, double share, size_
 		memory_fill(b, &host);
 	bench_race(b, racers, lines, share);
 	for (size_t i = 0; i < lines; i++)
-		seconds[i] = racers[i].median[0];
+		seconds[i] = racers[i].figure[0];
 	clReleaseMemObject(write.target);
 	if (lines == ONCE_LINES)
 		bench_memory_destroy(&host);
@@ -149,7 +149,7 @@ static void bench_once_measure(struct bench *b, size_t size, double share, size_
 void bench_once_part(struct bench *b)
 {
 	const unsigned int steps = bench_once_sizes(b);
-	double seconds[ONCE_LINES];
+	struct bench_figure seconds[ONCE_LINES];
 	char text[32];
 
 	bench_make_random(b);
@@ -158,7 +158,7 @@ void bench_once_part(struct bench *b)
 		bench_progress("end to end, %s", text);
 		bench_once_measure(b, size, SHARE_ONCE / steps, ONCE_LINES, seconds);
 		for (size_t i = 0; i < ONCE_LINES; i++)
-			bench_part_print(seconds[i]);
+			bench_part_print_figure(&seconds[i]);
 	}
 }
 
@@ -203,16 +203,17 @@ static const struct once_group {
 };
 
 static void bench_once_report(struct bench *b, const struct once_group *group,
-			      const double *seconds, size_t size)
+			      const struct bench_figure *seconds, size_t size)
 {
 	for (size_t i = 0; i < ONCE_LINES && group->lines[i]; i++) {
-		bench_report(b, group->name, group->lines[i], size, seconds[i] * 1e3, "ms", NULL);
+		bench_report(b, group->name, group->lines[i], size,
+			     bench_figure_times(seconds[i], 1e3), "ms", NULL);
 		if (group->plot_lines[i])
 			plot_add(&b->plots[PLOT_ONCE], group->series[i], group->plot_lines[i],
-				 (double)size, (double)size / seconds[i] * 1e-9);
+				 (double)size, (double)size / seconds[i].value * 1e-9);
 	}
-	bench_report(b, group->name, "  write / import", size, seconds[0] / seconds[1], "x",
-		     group->goal(size));
+	bench_report(b, group->name, "  write / import", size,
+		     bench_figure_ratio(seconds[0], seconds[1]), "x", group->goal(size));
 }
 
 static void bench_once_report_crossing(struct bench *b, const struct once_group *group,
@@ -225,10 +226,13 @@ static void bench_once_report_crossing(struct bench *b, const struct once_group 
 	if (!crossing->largest)
 		return;
 	if (!wins) {
-		bench_skip(group->name, group->title, "at the largest size it does not");
+		bench_skip(group->name, group->title,
+			   "it does not at the largest size, or not by more "
+			   "than the runs differ");
 		return;
 	}
-	bench_report(b, group->name, group->title, wins, (double)wins / 1024, "KiB", NULL);
+	bench_report(b, group->name, group->title, wins, bench_figure_known((double)wins / 1024),
+		     "KiB", NULL);
 	if (group != once_groups)
 		return;
 	bench_size_text(text, wins);
@@ -236,29 +240,19 @@ static void bench_once_report_crossing(struct bench *b, const struct once_group 
 	snprintf(plot->mark_text, sizeof(plot->mark_text), "importing wins from %s", text);
 }
 
-/* Sizes come in rising order.  A size that could not be measured says nothing. */
-static void bench_once_cross(struct bench_crossing *crossing, size_t size, const double *seconds)
-{
-	if (isnan(seconds[0]) || isnan(seconds[1]))
-		return;
-	crossing->largest = size;
-	crossing->ratio = seconds[0] / seconds[1];
-	if (seconds[0] <= seconds[1])
-		crossing->wins = 0;
-	else if (!crossing->wins)
-		crossing->wins = size;
-}
-
 static void bench_once_fresh(struct bench *b)
 {
-	double seconds[MOST_SIZES][ONCE_LINES];
-	size_t got = bench_part_run(b, "once", "CLIMPORT_KEEP_HOST=0", seconds[0],
-				    MOST_SIZES * ONCE_LINES);
+	double numbers[MOST_SIZES][ONCE_LINES][BENCH_FIGURE_NUMBERS];
+	size_t got = bench_part_run(b, "once", "CLIMPORT_KEEP_HOST=0", numbers[0][0],
+				    sizeof(numbers) / sizeof(double));
+	struct bench_figure seconds[ONCE_LINES];
 
-	for (size_t i = 0, size = BENCH_SMALLEST; i < got / ONCE_LINES;
+	for (size_t i = 0, size = BENCH_SMALLEST; i < got / (ONCE_LINES * BENCH_FIGURE_NUMBERS);
 	     i++, size = bench_once_next(size)) {
-		bench_once_report(b, &once_groups[0], seconds[i], size);
-		bench_once_cross(&b->once, size, seconds[i]);
+		for (size_t line = 0; line < ONCE_LINES; line++)
+			seconds[line] = bench_part_figure(numbers[i][line]);
+		bench_once_report(b, &once_groups[0], seconds, size);
+		bench_crossing_add(&b->once, size, &seconds[0], &seconds[1]);
 	}
 	bench_once_report_crossing(b, &once_groups[0], &b->once);
 }
@@ -266,7 +260,7 @@ static void bench_once_fresh(struct bench *b)
 static void bench_once_again(struct bench *b)
 {
 	const unsigned int steps = bench_once_sizes(b);
-	double seconds[ONCE_LINES];
+	struct bench_figure seconds[ONCE_LINES];
 	char text[32];
 
 	if (!b->is_cuda) {
@@ -278,7 +272,7 @@ static void bench_once_again(struct bench *b)
 		bench_progress("end to end again, %s", text);
 		bench_once_measure(b, size, SHARE_AGAIN / steps, ONCE_LINES - 1, seconds);
 		bench_once_report(b, &once_groups[1], seconds, size);
-		bench_once_cross(&b->again, size, seconds);
+		bench_crossing_add(&b->again, size, &seconds[0], &seconds[1]);
 	}
 	bench_once_report_crossing(b, &once_groups[1], &b->again);
 }
@@ -298,20 +292,23 @@ static void measure_reuse(struct bench *b, struct memory *m, cl_mem target, unsi
 {
 	struct entry import = { m, NULL, uses, true }, fresh = { m, target, uses, true },
 		     same = { m, target, uses, false };
-	struct racer racers[] = { { "import once, data changes", run_import, &import, { 0 } },
-				  { "write each time, data changes", run_write, &fresh, { 0 } },
-				  { "write once, data stays", run_write, &same, { 0 } } };
+	struct racer racers[] = {
+		{ .name = "import once, data changes", .run = run_import, .arg = &import },
+		{ .name = "write each time, data changes", .run = run_write, .arg = &fresh },
+		{ .name = "write once, data stays", .run = run_write, .arg = &same }
+	};
 	static const enum bench_series series[] = { SERIES_PLAIN, SERIES_WRITE, SERIES_WRITE_ONCE };
 	char name[96];
 
 	bench_progress("%u uses", uses);
 	bench_race(b, racers, 3, SHARE_REUSE / 4);
 	for (size_t i = 0; i < 3; i++) {
-		const double each = racers[i].median[0] / uses * 1e3;
+		const struct bench_figure each =
+			bench_figure_times(racers[i].figure[0], 1e3 / uses);
 
 		snprintf(name, sizeof(name), "%s: each of %u", racers[i].name, uses);
 		bench_report(b, REUSE, name, m->size, each, "ms", NULL);
-		plot_add(&b->plots[PLOT_REUSE], series[i], racers[i].name, uses, each);
+		plot_add(&b->plots[PLOT_REUSE], series[i], racers[i].name, uses, each.value);
 	}
 }
 

@@ -35,6 +35,20 @@ void bench_part_print(double number)
 	fprintf(bench_part_numbers, "%.9g\n", number);
 }
 
+void bench_part_print_figure(const struct bench_figure *figure)
+{
+	bench_part_print(figure->value);
+	bench_part_print(figure->low);
+	bench_part_print(figure->high);
+	bench_part_print(figure->runs);
+}
+
+struct bench_figure bench_part_figure(const double numbers[BENCH_FIGURE_NUMBERS])
+{
+	return (struct bench_figure){ numbers[0], numbers[1], numbers[2],
+				      (unsigned int)numbers[3] };
+}
+
 /* Numbers go where the first process reads; what the table would say goes to standard error. */
 static void bench_part_divert(void)
 {

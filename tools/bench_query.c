@@ -117,6 +117,7 @@ static void bench_query_create_cache(struct bench *b)
 void bench_queries_part(struct bench *b)
 {
 	const pid_t parent = getppid();
+	struct bench_figure later;
 	double seconds[LATER];
 	char set[544];
 
@@ -129,18 +130,25 @@ void bench_queries_part(struct bench *b)
 	for (size_t i = 0; i < LATER; i++)
 		if (getppid() != parent || !bench_part_run(b, "query", set, &seconds[i], 1))
 			return;
-	bench_part_print(bench_race_median(seconds, LATER));
+	later = bench_figure_of(seconds, LATER);
+	bench_part_print_figure(&later);
 }
 
 void bench_query(struct bench *b)
 {
-	double seconds[2];
-	size_t got = bench_part_run(b, "queries", "CLIMPORT_LOG=off", seconds, 2);
+	double numbers[1 + BENCH_FIGURE_NUMBERS];
+	struct bench_figure first, later;
+	size_t got = bench_part_run(b, "queries", "CLIMPORT_LOG=off", numbers,
+				    sizeof(numbers) / sizeof(numbers[0]));
 
-	if (got > 0)
-		bench_report(b, GROUP, "first query of extensions, empty cache", 0,
-			     seconds[0] * 1e3, "ms", "<= 600");
-	if (got > 1)
-		bench_report(b, GROUP, "first query of extensions, results kept", 0,
-			     seconds[1] * 1e3, "ms", "<= 5");
+	if (!got)
+		return;
+	first = bench_figure_of(numbers, 1);
+	bench_report(b, GROUP, "first query of extensions, empty cache", 0,
+		     bench_figure_times(first, 1e3), "ms", "<= 600");
+	if (got < sizeof(numbers) / sizeof(numbers[0]))
+		return;
+	later = bench_part_figure(numbers + 1);
+	bench_report(b, GROUP, "first query of extensions, results kept", 0,
+		     bench_figure_times(later, 1e3), "ms", "<= 5");
 }

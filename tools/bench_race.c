@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define MAX_RACERS 8
@@ -17,19 +15,6 @@ double bench_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int bench_race_compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double bench_race_median(double *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), bench_race_compare);
-	return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
 static void bench_race_drop(struct racer *racer, int err)
 {
 	char why[64];
@@ -37,7 +22,7 @@ static void bench_race_drop(struct racer *racer, int err)
 	snprintf(why, sizeof(why), "failed with %d", err);
 	bench_skip("", racer->name, why);
 	for (size_t phase = 0; phase < BENCH_PHASES; phase++)
-		racer->median[phase] = NAN;
+		racer->figure[phase] = bench_figure_nothing();
 }
 
 /* Runs each racer once, in turns, so that all racers meet the same disturbances. */
@@ -46,7 +31,9 @@ static void bench_race_run_round(struct bench *b, struct racer *racers, size_t c
 {
 	for (size_t i = 0; i < count; i++) {
 		double seconds[BENCH_PHASES] = { 0 };
-		int err = isnan(racers[i].median[0]) ? 0 : racers[i].run(b, racers[i].arg, seconds);
+		int err = bench_figure_is_known(racers[i].figure)
+				  ? racers[i].run(b, racers[i].arg, seconds)
+				  : 0;
 
 		if (err)
 			bench_race_drop(&racers[i], err);
@@ -68,7 +55,7 @@ void bench_race(struct bench *b, struct racer *racers, size_t count, double shar
 	while (rounds < b->rounds && bench_now() - start < (rounds < 3 ? 3 * time : time));
 	for (size_t i = 0; i < count; i++)
 		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
-			if (!isnan(racers[i].median[phase]))
-				racers[i].median[phase] =
-					bench_race_median(samples[i][phase], rounds);
+			if (bench_figure_is_known(&racers[i].figure[phase]))
+				racers[i].figure[phase] =
+					bench_figure_of(samples[i][phase], rounds);
 }

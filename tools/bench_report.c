@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
-#include <math.h>
+#include <stdlib.h>
 
 #include "json.h"
+#include "terminal.h"
 
 /* The goals are for NVIDIA's driver. */
-void bench_report(struct bench *b, const char *group, const char *name, size_t size, double value,
-		  const char *unit, const char *goal)
+void bench_report(struct bench *b, const char *group, const char *name, size_t size,
+		  struct bench_figure figure, const char *unit, const char *goal)
 {
-	if (isnan(value))
+	if (!bench_figure_is_known(&figure))
 		return;
 	if (!b->is_cuda)
 		goal = NULL;
-	bench_table_row(b, group, name, size, value, unit, goal);
+	bench_table_row(b, group, name, size, &figure, unit, goal);
 	if (!b->json)
 		return;
 	fprintf(b->json, "%s\n\t\t{ \"group\": \"%s\", \"name\": ", b->json_more ? "," : "", group);
 	json_quote(b->json, name);
-	fprintf(b->json, ", \"size\": %zu, \"value\": %.9g, \"unit\": \"%s\", \"goal\": ", size,
-		value, unit);
+	fprintf(b->json, ", \"size\": %zu, \"value\": %.9g, \"unit\": \"%s\", ", size, figure.value,
+		unit);
+	if (figure.runs)
+		fprintf(b->json, "\"low\": %.9g, \"high\": %.9g, \"runs\": %u, ", figure.low,
+			figure.high, figure.runs);
+	else
+		fputs("\"low\": null, \"high\": null, \"runs\": null, ", b->json);
+	fputs("\"goal\": ", b->json);
 	if (goal)
 		fprintf(b->json, "\"%s\" }", goal);
 	else
@@ -93,11 +100,33 @@ static void write_plots(const struct bench *b)
 	plot_write(b->svg, "climport bench: what importing is worth", text, b->plots, BENCH_PLOTS);
 }
 
+/* A sentence below the table, and in the JSON file's list.  Takes the text, which may be NULL. */
+static void bench_say(struct bench *b, char *text)
+{
+	struct terminal_text t;
+
+	if (!text)
+		return;
+	terminal_begin(&t, stdout, 9);
+	terminal_add(&t, COLOUR_BOLD, "verdict");
+	terminal_add(&t, COLOUR_NONE, ": %s.", text);
+	terminal_end(&t);
+	if (b->json) {
+		fprintf(b->json, "%s\n\t\t", b->verdicts++ ? "," : "");
+		json_quote(b->json, text);
+	}
+	free(text);
+}
+
 void bench_report_end(struct bench *b, const struct bench_options *options)
 {
 	if (b->json)
 		fputs("\n\t],\n\t\"verdict\": [", b->json);
-	bench_verdict(b);
+	putchar('\n');
+	bench_say(b, bench_verdict_once(&b->once));
+	bench_say(b, bench_verdict_again(&b->again));
+	bench_say(b, bench_verdict_frames(&b->frames));
+	bench_say(b, bench_verdict_goals(b->goals));
 	if (b->json) {
 		fputs("\n\t]\n}\n", b->json);
 		close_file(b->json, options->json);

@@ -16,22 +16,9 @@
 
 #define GROUP_COLUMNS 9
 #define NAME_COLUMNS 53
-#define ROW_COLUMNS 88	/* of a row without a goal */
-#define GOAL_COLUMNS 16 /* "  <= 1.05: missed" */
-
-void bench_size_text(char text[32], size_t size)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
-	double value = (double)size;
-	size_t unit = 0;
-
-	for (; value >= 1024 && unit < 3; unit++)
-		value /= 1024;
-	if (size)
-		snprintf(text, 32, value < 100 ? "%.3g %s" : "%.0f %s", value, units[unit]);
-	else
-		text[0] = '\0';
-}
+#define NARROW_COLUMNS 41 /* of a name, on 80 columns: a longer one has a line of its own */
+#define ROW_COLUMNS 100	  /* of a row without a goal */
+#define GOAL_COLUMNS 16	  /* "  <= 1.05: missed" */
 
 /* Four digits, or all digits before the point.  Never an exponent. */
 static void bench_value_text(char text[32], double value)
@@ -75,11 +62,19 @@ void bench_progress(const char *format, ...)
 	fflush(stderr);
 }
 
-static bool bench_is_met(const char *goal, double value)
+/* The width of the spread, in percent of the value, and the number of runs. */
+static void bench_spread_text(char spread[16], char runs[16], const struct bench_figure *f)
 {
-	double bound = atof(goal + 2);
+	const double percent = (f->high - f->low) / fabs(f->value) * 100;
 
-	return goal[0] == '<' ? value <= bound : value >= bound;
+	spread[0] = '\0';
+	runs[0] = '\0';
+	if (f->runs > 1 && percent < 9999)
+		snprintf(spread, 16, "%.*f%%", percent < 9.95, percent);
+	else if (f->runs > 1)
+		snprintf(spread, 16, ">99x");
+	if (f->runs)
+		snprintf(runs, 16, "%u", f->runs);
 }
 
 static bool bench_table_is_narrow(const struct bench *b)
@@ -102,48 +97,59 @@ static void bench_table_group(struct bench *b, const char *group)
 	b->table_group = group;
 }
 
-/* Begins a line with the cells before the goal's. */
-static void bench_table_cells(struct bench *b, struct terminal_text *t, const char *group,
-			      const char *name, const char *size, const char *value,
-			      const char *unit)
+/* The cells before the goal's, in the order of the columns. */
+struct bench_cells {
+	const char *group, *name, *size, *value, *unit, *spread, *runs;
+};
+
+/* Begins a line with the cells. */
+static void bench_table_cells(struct bench *b, struct terminal_text *t, const struct bench_cells *c)
 {
 	const bool narrow = bench_table_is_narrow(b);
+	const bool is_long = narrow && strlen(c->name) > NARROW_COLUMNS;
 
 	clear_progress();
-	bench_table_group(b, group);
+	bench_table_group(b, c->group);
+	if (is_long)
+		terminal_line(stdout, 6, "  %s", c->name);
 	terminal_begin(t, stdout, 6);
-	terminal_add(t, COLOUR_NONE, "%-*s %-*s %8s %10s %-4s", narrow ? 1 : GROUP_COLUMNS,
-		     narrow ? "" : group, NAME_COLUMNS, name, size, value, unit);
+	terminal_add(t, COLOUR_NONE, "%-*s %-*s %8s %10s %-4s %6s %4s", narrow ? 1 : GROUP_COLUMNS,
+		     narrow ? "" : c->group, narrow ? NARROW_COLUMNS : NAME_COLUMNS,
+		     is_long ? "" : c->name, c->size, c->value, c->unit, c->spread, c->runs);
 }
 
-static void bench_table_judge(struct bench *b, struct terminal_text *t, double value,
-			      const char *goal)
+static void bench_table_judge(struct bench *b, struct terminal_text *t,
+			      const struct bench_figure *figure, const char *goal)
 {
-	const bool met = bench_is_met(goal, value);
+	static const char *const words[] = { "met", "missed", "open" };
+	static const enum terminal_colour colours[] = { COLOUR_GOOD, COLOUR_BAD, COLOUR_DOUBT };
+	const enum bench_goal judged = bench_goal_judge(goal, figure);
 
-	b->goals++;
-	b->goals_met += met;
+	b->goals[judged]++;
 	terminal_add(t, COLOUR_NONE, " %s: ", goal);
-	terminal_add(t, met ? COLOUR_GOOD : COLOUR_BAD, met ? "met" : "missed");
+	terminal_add(t, colours[judged], "%s", words[judged]);
 }
 
 void bench_table_row(struct bench *b, const char *group, const char *name, size_t size,
-		     double value, const char *unit, const char *goal)
+		     const struct bench_figure *figure, const char *unit, const char *goal)
 {
-	char size_text[32], value_text[32], *space;
+	char size_text[32], value_text[32], spread[16], runs[16], *space;
 	struct terminal_text t;
 
 	bench_size_text(size_text, size);
-	bench_value_text(value_text, value);
+	bench_value_text(value_text, figure->value);
+	bench_spread_text(spread, runs, figure);
 	if (!strcmp(unit, "KiB")) { /* a size is printed as the sizes are */
-		bench_size_text(value_text, (size_t)(value * 1024));
+		bench_size_text(value_text, (size_t)(figure->value * 1024));
 		space = strchr(value_text, ' ');
 		*space = '\0';
 		unit = space + 1;
 	}
-	bench_table_cells(b, &t, group, name, size_text, value_text, unit);
+	bench_table_cells(
+		b, &t,
+		&(struct bench_cells){ group, name, size_text, value_text, unit, spread, runs });
 	if (goal)
-		bench_table_judge(b, &t, value, goal);
+		bench_table_judge(b, &t, figure, goal);
 	terminal_end(&t);
 	fflush(stdout);
 }
@@ -170,9 +176,13 @@ void bench_table_begin(struct bench *b, const char *platform, const char *versio
 	terminal_line(stdout, 10, "memory    %s", b->why);
 	terminal_line(stdout, 10, "kept      %s", b->kept ? b->kept : "nothing");
 	terminal_line(stdout, 10, "medians of up to %u runs, up to %s", b->rounds, most);
+	terminal_line(stdout, 10,
+		      "spread    how far the middle half of the runs lies apart, in percent of the "
+		      "median");
 	putchar('\n');
-	bench_table_cells(b, &t, bench_table_is_narrow(b) ? "" : "group", "what", "size", "value",
-			  "unit");
+	bench_table_cells(b, &t,
+			  &(struct bench_cells){ bench_table_is_narrow(b) ? "" : "group", "what",
+						 "size", "value", "unit", "spread", "runs" });
 	terminal_add(&t, COLOUR_NONE, "%s", b->is_cuda ? " goal" : "");
 	terminal_end(&t);
 }

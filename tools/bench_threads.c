@@ -142,7 +142,7 @@ static double bench_threads_of(struct bench *b, const char *part, const char *se
 
 	if (!bench_part_run(b, part, set, &kernels, 1))
 		return NAN;
-	bench_report(b, GROUP, name, SIZE, kernels, "1/s", NULL);
+	bench_report(b, GROUP, name, SIZE, bench_figure_known(kernels), "1/s", NULL);
 	return kernels;
 }
 
@@ -161,5 +161,6 @@ void bench_threads(struct bench *b)
 	vulkan = bench_threads_of(b, "threads_vulkan", "CLIMPORT_KEEP_HOST=0",
 				  "kernels of 8 threads, imports by Vulkan");
 	if (!isnan(rm) && !isnan(vulkan))
-		bench_report(b, GROUP, "  RM / Vulkan", SIZE, rm / vulkan, "x", ">= 3.5");
+		bench_report(b, GROUP, "  RM / Vulkan", SIZE, bench_figure_known(rm / vulkan), "x",
+			     ">= 3.5");
 }

@@ -1,102 +1,176 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of the table: what the figures mean for this machine, in words. */
-#include "bench.h"
+#include "bench_verdict.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "terminal.h"
+#include "bench_figure.h"
 
-static void bench_verdict_say(struct bench *b, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+#define SMALLEST 4096 /* of the group "once" */
 
-static void bench_verdict_say(struct bench *b, const char *format, ...)
+static char *bench_verdict_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *bench_verdict_text(const char *format, ...)
 {
-	struct terminal_text t;
 	va_list args;
 	char *text;
+	int length;
 
 	va_start(args, format);
-	text = terminal_format(format, args);
+	length = vasprintf(&text, format, args);
 	va_end(args);
-	if (!text)
-		return;
-	terminal_begin(&t, stdout, 9);
-	terminal_add(&t, COLOUR_BOLD, "verdict");
-	terminal_add(&t, COLOUR_NONE, ": %s.", text);
-	terminal_end(&t);
-	if (b->json) {
-		fprintf(b->json, "%s\n\t\t", b->verdicts++ ? "," : "");
-		json_quote(b->json, text);
-	}
-	free(text);
+	return length < 0 ? NULL : text;
 }
 
-static void bench_verdict_once(struct bench *b)
+void bench_crossing_add(struct bench_crossing *crossing, size_t size,
+			const struct bench_figure *write, const struct bench_figure *import)
 {
-	const struct bench_crossing *once = &b->once;
-	char wins[32], largest[32];
+	if (!bench_figure_is_known(write) || !bench_figure_is_known(import))
+		return;
+	crossing->largest = size;
+	crossing->write = *write;
+	crossing->import = *import;
+	if (!bench_figure_is_less(import, write)) {
+		crossing->wins = 0;
+		return;
+	}
+	crossing->won = true;
+	if (!crossing->wins)
+		crossing->wins = size;
+}
+
+void bench_frames_add(struct bench_frames *frames, const struct bench_figure *write,
+		      const struct bench_figure *import)
+{
+	const struct bench_figure ratio = bench_figure_ratio(*write, *import);
+
+	if (!bench_figure_is_known(&ratio))
+		return;
+	if (!bench_figure_is_less(import, write) && !bench_figure_is_less(write, import)) {
+		frames->open++;
+		return;
+	}
+	if (!(frames->low > 0) || ratio.value < frames->low)
+		frames->low = ratio.value;
+	if (ratio.value > frames->high)
+		frames->high = ratio.value;
+}
+
+enum bench_goal bench_goal_judge(const char *goal, const struct bench_figure *figure)
+{
+	const double bound = strtod(goal + 2, NULL);
+
+	if (figure->low < bound && bound < figure->high)
+		return GOAL_OPEN;
+	if (goal[0] == '<')
+		return figure->value <= bound ? GOAL_MET : GOAL_MISSED;
+	return figure->value >= bound ? GOAL_MET : GOAL_MISSED;
+}
+
+/* "3.1 (2.9 to 3.4)" */
+static void bench_verdict_ratio(char text[64], const struct bench_figure *a,
+				const struct bench_figure *b)
+{
+	const struct bench_figure ratio = bench_figure_ratio(*a, *b);
+
+	snprintf(text, 64, "%.2g (%.2g to %.2g)", ratio.value, ratio.low, ratio.high);
+}
+
+/* The machine was busy, or too few runs had time: what there is, and what to do. */
+static char *bench_verdict_open(const struct bench_crossing *c, const char *what)
+{
+	const unsigned int fewest = c->write.runs < c->import.runs ? c->write.runs : c->import.runs;
+	char largest[32];
+
+	bench_size_text(largest, c->largest);
+	if (fewest < BENCH_FEWEST)
+		return bench_verdict_text(
+			"whether %s wins on this machine is not known: at %s there was time for %u "
+			"of the %d runs that a comparison takes; measure while the machine does "
+			"nothing else, or with a lesser --size",
+			what, largest, fewest, BENCH_FEWEST);
+	return bench_verdict_text(
+		"whether %s wins on this machine is not known: at %s the middle half of the runs "
+		"took "
+		"%.3g to %.3g ms with the import, and %.3g to %.3g ms with clEnqueueWriteBuffer; "
+		"measure while the machine does nothing else",
+		what, largest, c->import.low * 1e3, c->import.high * 1e3, c->write.low * 1e3,
+		c->write.high * 1e3);
+}
+
+char *bench_verdict_once(const struct bench_crossing *once)
+{
+	char wins[32], largest[32], ratio[64];
 
 	bench_size_text(wins, once->wins);
 	bench_size_text(largest, once->largest);
 	if (!once->largest)
-		bench_verdict_say(b, "whether importing wins on this machine is not known, as the "
-				     "group once was left out");
-	else if (!once->wins)
-		bench_verdict_say(b,
-				  "on this machine importing wins at no size; at %s, an import and "
-				  "a kernel take %.2g times the time of clEnqueueWriteBuffer and "
-				  "the kernel",
-				  largest, 1 / once->ratio);
-	else
-		bench_verdict_say(b,
-				  "on this machine importing wins %s %s; at %s, an import and a "
-				  "kernel are %.2g times as fast as clEnqueueWriteBuffer and the "
-				  "kernel",
-				  once->wins == BENCH_SMALLEST ? "at every size, from" : "from",
-				  wins, largest, once->ratio);
+		return bench_verdict_text("whether importing wins on this machine is not known, as "
+					  "the group once was left out");
+	if (once->wins) {
+		bench_verdict_ratio(ratio, &once->write, &once->import);
+		return bench_verdict_text("on this machine importing wins %s %s; at %s, an import "
+					  "and a kernel are %s "
+					  "times as fast as clEnqueueWriteBuffer and the kernel",
+					  once->wins == SMALLEST ? "at every size, from" : "from",
+					  wins, largest, ratio);
+	}
+	if (!bench_figure_is_less(&once->write, &once->import))
+		return bench_verdict_open(once, "importing");
+	bench_verdict_ratio(ratio, &once->import, &once->write);
+	return bench_verdict_text(
+		"on this machine importing wins at %s; at %s, an import and a kernel take %s times "
+		"the time of clEnqueueWriteBuffer and the kernel",
+		once->won ? "some sizes, and not at the largest" : "no size", largest, ratio);
 }
 
 /* Registrations are kept on NVIDIA's driver alone. */
-static void bench_verdict_again(struct bench *b)
+char *bench_verdict_again(const struct bench_crossing *again)
 {
 	char wins[32];
 
-	if (!b->again.largest)
-		return;
-	bench_size_text(wins, b->again.wins);
-	if (b->again.wins)
-		bench_verdict_say(b,
-				  "memory that was imported before, whose registration is kept, "
-				  "wins from %s",
-				  wins);
-	else
-		bench_verdict_say(b, "memory that was imported before does not win, either");
+	bench_size_text(wins, again->wins);
+	if (!again->largest)
+		return NULL;
+	if (again->wins)
+		return bench_verdict_text("memory that was imported before, whose registration is "
+					  "kept, wins from %s",
+					  wins);
+	if (!bench_figure_is_less(&again->write, &again->import))
+		return bench_verdict_open(again, "memory that was imported before");
+	return bench_verdict_text("memory that was imported before does not win, either");
 }
 
-static void bench_verdict_frames(struct bench *b)
+char *bench_verdict_frames(const struct bench_frames *frames)
 {
-	char low[32], high[32];
+	char low[32], high[32], others[96] = "";
 
-	if (!(b->frames_low > 0))
-		return;
-	snprintf(low, sizeof(low), "%.2g", b->frames_low);
-	snprintf(high, sizeof(high), " to %.2g", b->frames_high);
-	bench_verdict_say(b,
-			  "a kernel on a video frame in imported memory is %s%s times as fast as a "
-			  "write and the kernel",
-			  low, strcmp(low, high + strlen(" to ")) ? high : "");
+	if (!(frames->low > 0))
+		return frames->open
+			       ? bench_verdict_text("there is no verdict on video frames: the "
+						    "runs differ by more than write and import")
+			       : NULL;
+	snprintf(low, sizeof(low), "%.2g", frames->low);
+	snprintf(high, sizeof(high), " to %.2g", frames->high);
+	if (frames->open)
+		snprintf(others, sizeof(others),
+			 "; for %u of the sizes, the runs differ by more than the two",
+			 frames->open);
+	return bench_verdict_text("a kernel on a video frame in imported memory is %s%s times as "
+				  "fast as a write and the kernel%s",
+				  low, strcmp(low, high + strlen(" to ")) ? high : "", others);
 }
 
-void bench_verdict(struct bench *b)
+char *bench_verdict_goals(const unsigned int count[3])
 {
-	putchar('\n');
-	bench_verdict_once(b);
-	bench_verdict_again(b);
-	bench_verdict_frames(b);
-	if (b->goals)
-		bench_verdict_say(b, "%u of %u goals for NVIDIA's driver are met", b->goals_met,
-				  b->goals);
+	const unsigned int all = count[GOAL_MET] + count[GOAL_MISSED] + count[GOAL_OPEN];
+
+	if (!all)
+		return NULL;
+	return bench_verdict_text(
+		"%u of %u goals for NVIDIA's driver are met, %u are missed, and %u "
+		"are within the spread of the runs",
+		count[GOAL_MET], all, count[GOAL_MISSED], count[GOAL_OPEN]);
 }

@@ -191,7 +191,8 @@ static const struct command {
 	  "      --help               print all options\n",
 	  start_conform, true },
 	{ "bench", "[OPTIONS]",
-	  "measure what importing is worth on this machine (a minute and a half)\n"
+	  "measure what importing is worth on this machine (a minute and a half, if it does "
+	  "nothing else)\n"
 	  "      --platform NAME, --device NAME: by number or by a part of the name; the default "
 	  "is\n"
 	  "                           a GPU, if there is one\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
+#include "util/cl_names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void bench_race_drop(struct racer *racer, int err)
 {
 	char why[64];
 
-	snprintf(why, sizeof(why), "failed with %d", err);
+	snprintf(why, sizeof(why), "failed with %s", cl_error_name(err));
 	bench_skip("", racer->name, why);
 	for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 		racer->median[phase] = NAN;

@@ -136,6 +136,24 @@ static cl_mem import_memory_create(cl_context handle, struct context *context,
 	return NULL;
 }
 
+/*
+ * "The more restrictive READ_ONLY will take precedence": the import succeeds though the program asked
+ * to write.  Its next kernel may read alone, as a camera's consumer does, or die of SIGSEGV.
+ */
+static void import_memory_warn(struct context *context, const struct import_region *region)
+{
+	char warning[LOG_MESSAGE_SIZE];
+
+	if (!region->reduced)
+		return;
+	snprintf(
+		warning, sizeof(warning),
+		"this dma-buf is imported CL_MEM_READ_ONLY, and a kernel that writes to it may end "
+		"the program: %s",
+		region->read_only);
+	context_warn_once(context, "clImportMemoryARM", warning);
+}
+
 /* The driver may have failed to tell of the type before. */
 static cl_int import_memory_by_native(const struct context *context, const struct method_ops *ops,
 				      struct native_import *native)
@@ -167,6 +185,8 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 	if (*err)
 		return NULL;
 	mem = import_memory_create(handle, context, ops, r, region, align, err);
+	if (mem)
+		import_memory_warn(context, region);
 	import_put(region); /* on success the object holds the region */
 	return mem;
 }

@@ -46,8 +46,8 @@ bool config_is_disabled(void);
 /*
  * How a platform's extensions are found out where no answer was kept when clGetPlatformIDs() was
  * called: CLIMPORT_PROBE=process (in a probe process), here (in the caller), or off (not at all: no
- * names).  Default: process, unless
- * the program has restricted its system calls, where a filter may kill it for a new process.
+ * names, until an import or a device query has tested a device in the caller).  Default: process,
+ * unless the program has restricted its system calls, where a filter may kill it for a new process.
  */
 enum config_probe { PROBE_DEFAULT, PROBE_PROCESS, PROBE_HERE, PROBE_OFF };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "icd/layer.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 static const struct {
@@ -33,7 +34,7 @@ cl_int error_to_cl(int error)
 void error_of_driver(const char *function, cl_int err)
 {
 	if (err)
-		log_error("the driver's %s failed with error %d", function, err);
+		log_error("the driver's %s failed with %s", function, cl_error_name(err));
 	else
 		log_error("the driver's %s gave no object and no error", function);
 }

@@ -16,13 +16,18 @@ static const struct import_ops *const import_kinds[IMPORT_TYPES] = {
 	[IMPORT_DMABUF] = &import_dmabuf_ops,
 };
 
-/* A descriptor's mode takes precedence over the request, over all of the request if need be. */
-static void import_settle_access(struct import_region *r)
+/*
+ * A descriptor's mode takes precedence over the request: reading is left of reading and writing.
+ * Nothing is left of writing alone.
+ */
+static int import_settle_access(struct import_region *r)
 {
 	r->reduced = r->wanted & ~r->access;
 	r->wanted &= r->access;
-	if (!r->wanted)
-		r->wanted = r->access;
+	if (r->wanted)
+		return 0;
+	return log_errno(EACCES, "the dma-buf is to be written alone, and can only be read: %s",
+			 r->read_only);
 }
 
 int import_get(const struct import_desc *desc, struct import_region **region)
@@ -44,11 +49,15 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	do
 		ret = r->ops->pin(desc, r);
 	while (shortage_retry(&retry, ret));
+	if (!ret) {
+		ret = import_settle_access(r);
+		if (ret)
+			r->ops->unpin(r);
+	}
 	if (ret) {
 		free(r);
 		return ret;
 	}
-	import_settle_access(r);
 	*region = r;
 	return 0;
 }

@@ -67,9 +67,10 @@ struct import_region {
 	int fd;	     /* own dma-buf descriptor, or -1 */
 	struct descriptor_id id; /* of @fd */
 	unsigned int access; /* permitted by the memory; for a dma-buf maybe less than requested */
-	unsigned int wanted; /* of devices: the request, as far as permitted */
-	bool reduced;	     /* the request was for more */
-	unsigned int kinds;  /* a bit for each enum import_kind in the region */
+	const char *read_only;		/* why a dma-buf permits no writing, a clause; or NULL */
+	unsigned int wanted;		/* of devices: the request, as far as permitted; not 0 */
+	bool reduced;			/* the request was for more: for reading and writing */
+	unsigned int kinds;		/* a bit for each enum import_kind in the region */
 	struct opaque *opaque;		/* set by import_opaque(), once */
 	struct import_bracket *bracket; /* NULL, or import_set_bracket()'s */
 	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
@@ -89,7 +90,7 @@ struct import_region {
  *   -EBADF   not a dma-buf descriptor, or no descriptor can be read at desc->memory
  *   -ERANGE  desc->size exceeds the dma-buf, or the address space
  *   -EFAULT  part of the host range is not mapped
- *   -EACCES  the mapping does not permit desc->access
+ *   -EACCES  the mapping does not permit desc->access; a dma-buf permits nothing of desc->access
  *   -EBUSY   shares a page with an unaligned host range of other access
  *   -EOPNOTSUPP  the exporter of the dma-buf gives it no CPU mapping
  *   -ENOMEM, -EMFILE, -EIO

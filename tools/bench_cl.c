@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "icd/queries/describe.h"
+#include "util/cl_names.h"
 
 #define MAX_PLATFORMS 64
 #define MAX_DEVICES 256
@@ -97,7 +98,7 @@ void bench_leave_out(const struct bench *b, const char *format, ...)
 void bench_check(cl_int err, const char *what)
 {
 	if (err)
-		bench_fatal("%s: OpenCL error %d", what, err);
+		bench_fatal("%s: %s", what, cl_error_name(err));
 }
 
 static describe_device_fn describe_of(cl_platform_id platform)
@@ -203,7 +204,7 @@ static void bench_cl_build(struct bench *b)
 			     NULL, NULL);
 	why = err ? kernel_cache_why(b->platform) : NULL;
 	if (why)
-		bench_fatal("clBuildProgram: OpenCL error %d: %s", err, why);
+		bench_fatal("clBuildProgram: %s: %s", cl_error_name(err), why);
 	bench_check(err, "clBuildProgram");
 	b->sum = bench_cl_kernel(program, "sum");
 	b->fill = bench_cl_kernel(program, "fill");

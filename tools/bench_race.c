@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
+#include "util/cl_names.h"
 
 #include <time.h>
 
@@ -19,7 +20,7 @@ static void bench_race_drop(struct racer *racer, int err)
 {
 	char why[64];
 
-	snprintf(why, sizeof(why), "failed with %d", err);
+	snprintf(why, sizeof(why), "failed with %s", cl_error_name(err));
 	bench_skip("", racer->name, why);
 	for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 		racer->figure[phase] = bench_figure_nothing();

@@ -4,6 +4,7 @@
  * resource manager, and by Vulkan, as climport exported memory before.
  */
 #include "bench.h"
+#include "util/cl_names.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -117,7 +118,7 @@ static void bench_threads_try(struct bench *b)
 		memory_release(&m);
 	bench_memory_destroy(&m);
 	if (err)
-		bench_leave_out(b, "imports are refused: OpenCL error %d", err);
+		bench_leave_out(b, "imports are refused: %s", cl_error_name(err));
 }
 
 void bench_threads_part(struct bench *b)

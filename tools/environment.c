@@ -41,8 +41,9 @@ const struct environment_variable environment_variables[] = {
 	  "process "
 	  "tests the devices; after chroot() no process is started. here: the caller tests the "
 	  "devices, "
-	  "which starts the driver's threads there. off: no test, the extension's names are "
-	  "missing; "
+	  "which starts the driver's threads there. off: no process is started, and the names "
+	  "are missing until the program itself has tested a device: by an import, or by a query "
+	  "of a device whose driver runs native kernels; "
 	  "for services whose seccomp filter kills for a new process. With here and off the caller "
 	  "also tests images of imports, which end the caller if the driver crashes, and device "
 	  "memory of 512 MiB and more is not imported unless a result is kept (NVIDIA)" },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "terminal.h"
+#include "util/cl_names.h"
 
 #define UNDER_TYPES 17 /* the column of what is said about a type of memory */
 
@@ -43,13 +44,11 @@ static void info_text_platform(const struct info_platform *p)
 	terminal_add(&t, COLOUR_NONE, ", %s", p->version);
 	terminal_end(&t);
 	if (p->err)
-		info_text_wrong("no devices", ": clGetDeviceIDs returns %s%d%s%s",
-				p->err == CL_DEVICE_NOT_FOUND ? "CL_DEVICE_NOT_FOUND, " : "",
-				p->err, *p->note ? ": " : "", p->note);
+		info_text_wrong("no devices", ": clGetDeviceIDs returns %s%s%s",
+				cl_error_name(p->err), *p->note ? ": " : "", p->note);
 	else if (*p->note)
-		info_text_wrong("kernels cannot be compiled",
-				" (error %d, CL_BUILD_PROGRAM_FAILURE): %s",
-				CL_BUILD_PROGRAM_FAILURE, p->note);
+		info_text_wrong("kernels cannot be compiled", " (CL_BUILD_PROGRAM_FAILURE): %s",
+				p->note);
 }
 
 static void info_text_alone(const char *how)
@@ -87,13 +86,12 @@ static void info_text_drivers(const struct info_driver *drivers, size_t count)
 /* The error of a driver that compiles no kernel is the one that users meet. */
 static const char *info_text_meaning(const char *why)
 {
-	static const char error[] = "error -11";
+	static const char error[] = "CL_BUILD_PROGRAM_FAILURE";
 	const size_t length = strlen(why), end = strlen(error);
 
 	if (length < end || strcmp(why + length - end, error))
 		return "";
-	return " (CL_BUILD_PROGRAM_FAILURE): the driver compiled no kernel of the test, and would "
-	       "compile none of a program's";
+	return ": the driver compiled no kernel of the test, and would compile none of a program's";
 }
 
 static void info_text_type(const struct info_device *device, size_t i)

@@ -40,5 +40,11 @@
 #define log_resume climport_private_log_resume
 #define log_clear climport_private_log_clear
 #define log_last climport_private_log_last
+#define cl_error_known climport_private_cl_error_known
+#define cl_name_error climport_private_cl_name_error
+#define cl_name_import climport_private_cl_name_import
+#define cl_name_mem_flags climport_private_cl_name_mem_flags
+#define cl_name_channel_order climport_private_cl_name_channel_order
+#define cl_name_channel_type climport_private_cl_name_channel_type
 
 #endif

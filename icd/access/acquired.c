@@ -8,6 +8,7 @@
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/proxy_event.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 struct acquired {
@@ -181,12 +182,12 @@ static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_ev
 	if (!err && !a->event && !acquired_is_in_order(a))
 		return acquired_refuse(a);
 	if (err) {
-		log_error("the device acquires no imports: error %d", err);
+		log_error("the device acquires no imports: %s", cl_error_name(err));
 		return err;
 	}
 	err = acquired_mark(a, num_wait, wait, &a->event);
 	if (err)
-		log_error("no marker stands for the acquire of imports: error %d", err);
+		log_error("no marker stands for the acquire of imports: %s", cl_error_name(err));
 	if (err && !a->event)
 		acquired_undo(a);
 	return err;
@@ -304,7 +305,7 @@ static cl_event acquired_release(struct acquired *a, cl_event behind)
 	}
 	if (is_created(release, err))
 		return release;
-	log_error("the device does not release imports: error %d", err);
+	log_error("the device does not release imports: %s", cl_error_name(err));
 	return NULL;
 }
 

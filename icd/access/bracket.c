@@ -6,6 +6,7 @@
 #include "icd/access/bracket_state.h"
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 /*
@@ -102,8 +103,8 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 			atomic_fetch_or(&b->state, FAILED); /* keeps the events */
 	}
 	if (err)
-		log_error("the driver refuses a callback for the command's wait list: error %d",
-			  err);
+		log_error("the driver refuses a callback for the command's wait list: %s",
+			  cl_error_name(err));
 	return err;
 }
 
@@ -195,9 +196,8 @@ static void bracket_mark_end(struct bracket *b)
 					   &b->events.marker);
 	}
 	if (err)
-		log_error(
-			"the command's event may complete before its dma-buf access ends: error %d",
-			err);
+		log_error("the command's event may complete before its dma-buf access ends: %s",
+			  cl_error_name(err));
 }
 
 /* All commands are enqueued: the gate and "ended" may fail now. */

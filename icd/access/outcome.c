@@ -2,6 +2,7 @@
 #include "icd/access/outcome.h"
 
 #include "icd/layer.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 enum outcome_state {
@@ -16,7 +17,8 @@ cl_int outcome_create(struct outcome *outcome, cl_context context)
 
 	outcome->event = created_or_null(next.clCreateUserEvent(context, &err), &err);
 	if (err)
-		log_error("the driver makes no user event for a dma-buf bracket: error %d", err);
+		log_error("the driver makes no user event for a dma-buf bracket: %s",
+			  cl_error_name(err));
 	return err;
 }
 

@@ -37,5 +37,7 @@ void derive_notify(const struct memobj *parent, const char *function, cl_int err
 
 cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags)
 {
-	return region->reduced ? flags_restrict(flags, region->access) : flags;
+	return region->reduced && !(flags & CL_MEM_WRITE_ONLY)
+		       ? flags_restrict(flags, region->access)
+		       : flags;
 }

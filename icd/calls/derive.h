@@ -20,7 +20,10 @@ cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hide
 /* Tells the callback of the parent's context that @function fails with @err; 0: nothing. */
 void derive_notify(const struct memobj *parent, const char *function, cl_int err);
 
-/* The mode of a dma-buf's descriptor takes precedence over the flags of derived objects. */
+/*
+ * The mode of a dma-buf's descriptor takes precedence over the flags of derived objects.
+ * CL_MEM_WRITE_ONLY stays, and does not fit the import's CL_MEM_READ_ONLY.
+ */
 cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags);
 
 #endif /* ICD_CALLS_DERIVE_H */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clImportMemoryARM. */
+#include <stdint.h>
+#include <stdio.h>
+
 #include "icd/access/mapping.h"
 #include "icd/calls/import_memory.h"
 #include "icd/calls/native_import.h"
@@ -22,6 +25,23 @@ struct request {
 	struct in_place *in_place; /* of an in-place buffer, the record's on success; or NULL */
 };
 
+/* What is larger than any memory was negative, or an overflow, before it was a size_t. */
+static bool size_is_valid(size_t size)
+{
+	return size && size <= PTRDIFF_MAX;
+}
+
+static void size_refuse(size_t size)
+{
+	if (!size)
+		log_error("size is 0");
+	else if (size == CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM)
+		log_error("size is CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM, which is for Android's "
+			  "hardware buffers: other memory needs its size in bytes");
+	else
+		log_error("size is %td, taken as a size_t", (ptrdiff_t)size);
+}
+
 static cl_int request_parse(const struct import_call *call, struct request *r)
 {
 	cl_int err = properties_parse(call->properties, &r->properties);
@@ -34,8 +54,8 @@ static cl_int request_parse(const struct import_call *call, struct request *r)
 		log_error("memory is NULL");
 		return CL_INVALID_VALUE;
 	}
-	if (!call->size) {
-		log_error("size is 0");
+	if (!size_is_valid(call->size)) {
+		size_refuse(call->size);
 		return CL_INVALID_BUFFER_SIZE;
 	}
 	r->desc = (struct import_desc){
@@ -116,6 +136,24 @@ static cl_mem import_memory_create(cl_context handle, struct context *context,
 	return NULL;
 }
 
+/*
+ * "The more restrictive READ_ONLY will take precedence": the import succeeds though the program asked
+ * to write.  Its next kernel may read alone, as a camera's consumer does, or die of SIGSEGV.
+ */
+static void import_memory_warn(struct context *context, const struct import_region *region)
+{
+	char warning[LOG_MESSAGE_SIZE];
+
+	if (!region->reduced)
+		return;
+	snprintf(
+		warning, sizeof(warning),
+		"this dma-buf is imported CL_MEM_READ_ONLY, and a kernel that writes to it may end "
+		"the program: %s",
+		region->read_only);
+	context_warn_once(context, "clImportMemoryARM", warning);
+}
+
 /* The driver may have failed to tell of the type before. */
 static cl_int import_memory_by_native(const struct context *context, const struct method_ops *ops,
 				      struct native_import *native)
@@ -147,6 +185,8 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 	if (*err)
 		return NULL;
 	mem = import_memory_create(handle, context, ops, r, region, align, err);
+	if (mem)
+		import_memory_warn(context, region);
 	import_put(region); /* on success the object holds the region */
 	return mem;
 }
@@ -199,7 +239,8 @@ static cl_int check_before_tests(struct context *context, const struct import_ca
 	cl_int err;
 
 	if (!context_is_first_import(context) ||
-	    native_import_type(call->properties) != IMPORT_HOST || !call->memory || !call->size)
+	    native_import_type(call->properties) != IMPORT_HOST || !call->memory ||
+	    !size_is_valid(call->size))
 		return CL_SUCCESS;
 	err = error_to_cl(import_get(&desc, &region));
 	if (!err)

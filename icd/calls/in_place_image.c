@@ -6,6 +6,7 @@
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/mem_flags.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 static cl_int in_place_image_check(const struct image_request *r, const struct memobj *parent)
@@ -13,13 +14,13 @@ static cl_int in_place_image_check(const struct image_request *r, const struct m
 	const cl_mem_flags from = in_place_flags(parent->in_place);
 
 	if (r->context != parent->context) {
-		log_error("%s: the buffer is of another context", r->function);
+		log_error("the image's context differs from the context of the image's buffer");
 		return CL_INVALID_CONTEXT;
 	}
 	if (mem_flags_fit(r->flags, from))
 		return CL_SUCCESS;
-	log_error("%s: flags %#llx of an image do not fit flags %#llx of its buffer", r->function,
-		  (unsigned long long)r->flags, (unsigned long long)from);
+	log_error("the image's flags %s do not fit its buffer's, %s", cl_mem_flags_names(r->flags),
+		  cl_mem_flags_names(from));
 	return CL_INVALID_VALUE;
 }
 

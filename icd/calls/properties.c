@@ -3,10 +3,13 @@
 
 #include <stdbool.h>
 
+#include "util/cl_names.h"
 #include "util/log.h"
 
 #define DEVICE_FLAGS (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY)
 #define HOST_FLAGS (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)
+
+#define ON_ANDROID "is not supported: Android's hardware buffers exist on Android alone"
 
 static cl_int type_set(struct properties *p, cl_import_properties_arm value)
 {
@@ -27,42 +30,36 @@ static cl_int consistency_set(struct properties *p, cl_import_properties_arm val
 	return CL_SUCCESS;
 }
 
+/* CL_FALSE: "the memory is imported with no special behaviour, this is the default". */
+static cl_int protected_set(struct properties *p, cl_import_properties_arm value)
+{
+	(void)p;
+	return value == CL_FALSE ? CL_SUCCESS : CL_INVALID_PROPERTY;
+}
+
 static const struct {
 	cl_import_properties_arm name;
 	cl_int (*set)(struct properties *p, cl_import_properties_arm value);
+	const char *values;
 } known[] = {
-	{ CL_IMPORT_TYPE_ARM, type_set },
-	{ CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, consistency_set },
+	{ CL_IMPORT_TYPE_ARM, type_set, "CL_IMPORT_TYPE_HOST_ARM or CL_IMPORT_TYPE_DMA_BUF_ARM" },
+	{ CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, consistency_set,
+	  "CL_TRUE or CL_FALSE" },
+	{ CL_IMPORT_TYPE_PROTECTED_ARM, protected_set,
+	  "CL_FALSE: protected memory needs a driver with cl_arm_import_memory_protected" },
 };
 
-/* Properties and values of the specification that a driver alone can have. */
-#define ANDROID_ALONE "Android's hardware buffers exist on Android alone"
-
+/* Numbers of the specification that are no property, or no type, of the layer. */
 static const struct {
 	cl_import_properties_arm number;
-	const char *name, *why;
-} of_drivers[] = {
-	{ CL_IMPORT_TYPE_PROTECTED_ARM, "CL_IMPORT_TYPE_PROTECTED_ARM",
-	  "is for drivers with cl_arm_import_memory_protected, and for dma-bufs" },
-	{ CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, "CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM",
-	  "is not supported: " ANDROID_ALONE },
-	{ CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM,
-	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM", "is not supported: " ANDROID_ALONE },
-	{ CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM,
-	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM", "is not supported: " ANDROID_ALONE },
+	const char *why;
+} strangers[] = {
+	{ CL_IMPORT_TYPE_HOST_ARM, "is no property, but a value of CL_IMPORT_TYPE_ARM" },
+	{ CL_IMPORT_TYPE_DMA_BUF_ARM, "is no property, but a value of CL_IMPORT_TYPE_ARM" },
+	{ CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, ON_ANDROID },
+	{ CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM, ON_ANDROID },
+	{ CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM, ON_ANDROID },
 };
-
-/* Logs why a property, or its value, is refused.  False: the number is not a driver's. */
-static bool properties_log_of_driver(cl_import_properties_arm number)
-{
-	for (size_t i = 0; i < sizeof(of_drivers) / sizeof(of_drivers[0]); i++) {
-		if (of_drivers[i].number != number)
-			continue;
-		log_error("%s %s", of_drivers[i].name, of_drivers[i].why);
-		return true;
-	}
-	return false;
-}
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
@@ -75,27 +72,36 @@ static size_t known_find(cl_import_properties_arm name)
 	return i;
 }
 
+static const char *stranger_why(cl_import_properties_arm number)
+{
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+		if (strangers[i].number == number)
+			return strangers[i].why;
+	return "is no property of clImportMemoryARM";
+}
+
 static cl_int pair_parse(const cl_import_properties_arm *pair, bool *seen, struct properties *p)
 {
 	size_t i = known_find(pair[0]);
 
 	if (i == KNOWN) {
-		if (!properties_log_of_driver(pair[0]))
-			log_error("property %#llx is not supported", (unsigned long long)pair[0]);
+		log_error("%s %s", cl_import_name(pair[0]), stranger_why(pair[0]));
 		return CL_INVALID_PROPERTY;
 	}
 	if (seen[i]) {
-		log_error("property %#llx is given twice", (unsigned long long)pair[0]);
+		log_error("%s is given twice", cl_import_name(pair[0]));
 		return CL_INVALID_PROPERTY;
 	}
 	seen[i] = true;
-	if (known[i].set(p, pair[1])) {
-		if (pair[0] != CL_IMPORT_TYPE_ARM || !properties_log_of_driver(pair[1]))
-			log_error("property %#llx has the unsupported value %#llx",
-				  (unsigned long long)pair[0], (unsigned long long)pair[1]);
-		return CL_INVALID_PROPERTY;
-	}
-	return CL_SUCCESS;
+	if (!known[i].set(p, pair[1]))
+		return CL_SUCCESS;
+	if (pair[1] == CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM)
+		log_error("%s %s", cl_import_name(pair[1]), ON_ANDROID);
+	else
+		log_error("%s is %s, and has to be %s", cl_import_name(pair[0]),
+			  pair[1] == CL_TRUE ? "CL_TRUE" : cl_import_name(pair[1]),
+			  known[i].values);
+	return CL_INVALID_PROPERTY;
 }
 
 cl_int properties_parse(const cl_import_properties_arm *list, struct properties *out)
@@ -110,7 +116,8 @@ cl_int properties_parse(const cl_import_properties_arm *list, struct properties 
 			return err;
 	}
 	if (p.type != IMPORT_DMABUF && p.consistency != CONSISTENCY_DEFAULT) {
-		log_error("dma-buf data consistency is asked for an import that is not a dma-buf");
+		log_error("CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM is for dma-bufs: "
+			  "CL_IMPORT_TYPE_ARM has to be CL_IMPORT_TYPE_DMA_BUF_ARM");
 		return CL_INVALID_PROPERTY;
 	}
 	*out = p;
@@ -126,12 +133,12 @@ cl_int flags_parse(cl_mem_flags flags, cl_mem_flags *effective)
 {
 	flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR; /* "this flag has no effect, it is ignored" */
 	if (flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)) {
-		log_error("memory flags %#llx are not valid for an import",
-			  (unsigned long long)flags);
+		log_error("an import cannot have the flags %s",
+			  cl_mem_flags_names(flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)));
 		return CL_INVALID_VALUE;
 	}
 	if (more_than_one(flags & DEVICE_FLAGS) || more_than_one(flags & HOST_FLAGS)) {
-		log_error("memory flags %#llx exclude each other", (unsigned long long)flags);
+		log_error("the flags %s exclude each other", cl_mem_flags_names(flags));
 		return CL_INVALID_VALUE;
 	}
 	*effective = flags & DEVICE_FLAGS ? flags : flags | CL_MEM_READ_WRITE;
@@ -151,6 +158,5 @@ cl_mem_flags flags_restrict(cl_mem_flags flags, unsigned int access)
 {
 	if (!(flags_access(flags) & ~access))
 		return flags;
-	flags &= ~(cl_mem_flags)DEVICE_FLAGS;
-	return flags | (access & IMPORT_READ ? CL_MEM_READ_ONLY : CL_MEM_WRITE_ONLY);
+	return (flags & ~(cl_mem_flags)DEVICE_FLAGS) | CL_MEM_READ_ONLY;
 }

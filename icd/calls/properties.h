@@ -41,7 +41,7 @@ cl_int flags_parse(cl_mem_flags flags, cl_mem_flags *effective);
 /* The devices' access that @flags ask for: enum import_access. */
 unsigned int flags_access(cl_mem_flags flags);
 
-/* @flags with their access reduced to @access, which is not 0. */
+/* CL_MEM_READ_ONLY in place of the access in @flags, if that is for more than @access. */
 cl_mem_flags flags_restrict(cl_mem_flags flags, unsigned int access);
 
 #endif /* ICD_CALLS_PROPERTIES_H */

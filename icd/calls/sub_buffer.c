@@ -9,6 +9,7 @@
 #include "icd/objects/device.h"
 #include "icd/objects/in_place.h"
 #include "icd/objects/memobj_watch.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 #define SUB_BUFFER_DEVICES 64
@@ -68,9 +69,10 @@ static void sub_buffer_log(const struct memobj *parent, const cl_buffer_region *
 		error_of_driver("clCreateSubBuffer", err);
 		return;
 	}
-	log_error("clCreateSubBuffer: CL_MISALIGNED_SUB_BUFFER_OFFSET (%d): the origin %zu is no "
-		  "multiple of %zu bytes, the device's CL_DEVICE_MEM_BASE_ADDR_ALIGN",
-		  err, region->origin, align);
+	log_error(
+		"CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin %zu is no multiple of %zu bytes, the "
+		"device's CL_DEVICE_MEM_BASE_ADDR_ALIGN",
+		region->origin, align);
 }
 
 /* The part of an in-place buffer has a record of its own.  NULL and no error: the parent has none. */
@@ -141,8 +143,9 @@ static cl_int sub_buffer_check_flags(const struct memobj *parent, cl_mem_flags f
 	}
 	if (mem_flags_fit(flags, *from))
 		return CL_SUCCESS;
-	log_error("flags %#llx of a sub-buffer do not fit flags %#llx of its import",
-		  (unsigned long long)flags, (unsigned long long)*from);
+	log_error("the sub-buffer's flags %s do not fit its import's, %s",
+		  cl_mem_flags_names(flags),
+		  cl_mem_flags_names(*from & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR));
 	return CL_INVALID_VALUE;
 }
 
@@ -185,7 +188,7 @@ static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
 				cl_buffer_create_type type, const void *info, cl_int *err)
 {
 	if (parent->parent) { /* not every driver refuses */
-		log_error("clCreateSubBuffer: a sub-buffer and an image have no sub-buffers");
+		log_error("a sub-buffer and an image have no sub-buffers");
 		*err = CL_INVALID_MEM_OBJECT;
 		return NULL;
 	}

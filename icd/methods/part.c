@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "icd/layer.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 /* struct method_buffer's hidden. */
@@ -85,8 +86,8 @@ cl_int part_create(struct backing *backing, cl_mem_flags flags, size_t offset, s
 	}
 	buffer->handle = part_make(backing_mem(backing), flags, offset, size, &err);
 	if (!is_created(buffer->handle, err)) {
-		log_error("the driver makes no sub-buffer of an import's backing buffer: error %d",
-			  err);
+		log_error("the driver makes no sub-buffer of an import's backing buffer: %s",
+			  cl_error_name(err));
 		free(part);
 		return err ? err : CL_OUT_OF_RESOURCES;
 	}

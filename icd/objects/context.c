@@ -10,6 +10,7 @@
 #include "icd/objects/context_missed.h"
 #include "icd/objects/handle_table.h"
 #include "icd/selftest/job.h"
+#include "util/cl_names.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/thread.h"
@@ -17,7 +18,8 @@
 struct context {
 	struct handle_record record;
 	cl_context handle;
-	atomic_bool imported; /* an import was asked for */
+	atomic_bool imported;  /* an import was asked for */
+	atomic_bool is_warned; /* context_warn_once() */
 	bool watched;	    /* the driver says when the context is gone; set before others see it */
 	unsigned int forks; /* context_forks when the context was created */
 	struct publish_list data; /* of methods: struct context_data */
@@ -437,16 +439,28 @@ size_t context_devices(const struct context *context, const cl_device_id **devic
 	return context->num_devices;
 }
 
-void context_notify(const struct context *context, const char *function, cl_int err)
+static void context_tell(const struct context *context, const char *function, const char *sentence)
 {
-	const char *sentence = log_last();
 	char message[320];
 
-	if (!context || !context->notify || !err)
+	if (!context->notify)
 		return;
-	if (*sentence)
-		snprintf(message, sizeof(message), "%s: %s", function, sentence);
-	else
-		snprintf(message, sizeof(message), "%s failed with error %d", function, err);
+	snprintf(message, sizeof(message), "%s: %s", function, sentence);
 	context->notify(message, NULL, 0, context->user_data);
+}
+
+void context_notify(const struct context *context, const char *function, cl_int err)
+{
+	if (context && err)
+		context_tell(context, function, *log_last() ? log_last() : cl_error_name(err));
+}
+
+void context_warn_once(struct context *context, const char *function, const char *warning)
+{
+	if (atomic_exchange(&context->is_warned, true)) {
+		log_debug("%s", warning);
+		return;
+	}
+	log_error("%s", warning);
+	context_tell(context, function, warning);
 }

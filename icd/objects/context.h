@@ -133,8 +133,14 @@ size_t context_devices(const struct context *context, const cl_device_id **devic
 
 /*
  * Tells the context's callback that @function fails with @err.  The message has the sentence that
- * the thread logged since log_clear(), or the number of the error if no sentence was logged.
+ * the thread logged since log_clear(), or the name of the error if no sentence was logged.
  */
 void context_notify(const struct context *context, const char *function, cl_int err);
+
+/*
+ * Logs what may harm the program although @function succeeds, and tells the context's callback.  Only
+ * the first time in a context: a program that knows imports a frame sixty times a second.
+ */
+void context_warn_once(struct context *context, const char *function, const char *warning);
 
 #endif /* ICD_OBJECTS_CONTEXT_H */

@@ -7,6 +7,7 @@
 #include "icd/selftest/job.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
+#include "util/cl_names.h"
 
 #define ALIGNMENTS 3
 
@@ -107,7 +108,8 @@ static enum tested alignment_judge(const struct alignment_job *j, char *why, siz
 		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
 		return FAILED;
 	}
-	snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d", j->result);
+	snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with %s",
+		 cl_error_name(j->result));
 	return selftest_is_transient(j->result) ? UNTESTED : BROKEN;
 }
 

@@ -304,7 +304,7 @@ int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const uns
 	int ret;
 
 	if (whole < size)
-		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
+		return log_errno(ENOMEM, "%#zx bytes exceed the address space", size);
 	if (part && memory_take_from_slab(kind, uuid, part, address))
 		return 0;
 	do

@@ -283,7 +283,7 @@ int pool_alloc(struct pool *pool, size_t size, uint64_t key, void **addresses, i
 	int ret;
 
 	if (!request.part)
-		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
+		return log_errno(ENOMEM, "%#zx bytes exceed the address space", size);
 	if (pool_take(pool, &request))
 		return request.done;
 	ret = pool_alloc_slowly(pool, &request);

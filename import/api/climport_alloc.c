@@ -13,6 +13,7 @@
 #include "import/api/import_info.h"
 #include "import/api/loader.h"
 #include "import/api/public.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -222,7 +223,7 @@ static int alloc_for_context(cl_context context, const struct alloc_request *req
 
 	if (err)
 		return log_errno(err == CL_OUT_OF_HOST_MEMORY ? ENOMEM : EINVAL,
-				 "the context has no devices: OpenCL error %d", err);
+				 "the context has no devices: %s", cl_error_name(err));
 	ret = alloc_takers_read_all(devices, request->no_cpu, &takers);
 	free(devices);
 	return ret ? ret : alloc_choose(&takers, request);

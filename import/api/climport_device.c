@@ -12,6 +12,7 @@
 #include "import/api/import_info.h"
 #include "import/api/loader.h"
 #include "import/api/public.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -25,7 +26,7 @@ static int import_info_failed(cl_int err)
 		    : err == CL_INVALID_OPERATION  ? ENXIO
 						   : EIO;
 
-	return log_errno(error, "the device cannot be asked: OpenCL error %d", err);
+	return log_errno(error, "the device cannot be asked: %s", cl_error_name(err));
 }
 
 /* The driver's own extensions: the caller's to free, or NULL. */
@@ -139,7 +140,7 @@ static int import_info_get(cl_device_id device, cl_uint type, struct climport_im
 	if (ret)
 		return ret;
 	if (type != CL_IMPORT_TYPE_HOST_ARM && type != CL_IMPORT_TYPE_DMA_BUF_ARM)
-		return log_errno(EINVAL, "there is no type of memory %#x", type);
+		return log_errno(EINVAL, "%s is no type of memory", cl_import_name(type));
 	ret = import_info_read(device, type, &info, NULL);
 	if (ret)
 		return ret;

@@ -2,6 +2,7 @@
 /* Life, look-ups and invalidation.  hazard.h says why a hit needs no lock. */
 #include "import/cache/cache.h"
 #include "import/cache/entry.h"
+#include "import/kinds/ranges.h"
 #include "util/log.h"
 
 #include <errno.h>
@@ -275,7 +276,7 @@ int cache_get_wanted(struct cache *cache, uintptr_t address, size_t size, const 
 	uintptr_t last;
 
 	if (__builtin_expect(!size || __builtin_add_overflow(address, size - 1, &last), 0))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+		return range_refuse(address, size);
 	return cache_hit(cache, address, size, ref) ? 0
 						    : cache_miss(cache, address, size, wanted, ref);
 }

@@ -9,6 +9,7 @@
 #include "import/export/exporter.h"
 #include "import/export/gdmabuf.h"
 #include "import/export/registration.h"
+#include "import/kinds/ranges.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/shortage.h"
@@ -131,7 +132,7 @@ int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct e
 	uintptr_t last;
 
 	if (!size || __builtin_add_overflow(address, size - 1, &last))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+		return range_refuse(address, size);
 	return export_registered(&request, out) ? 0 : export_unregistered(&request, out);
 }
 
@@ -157,7 +158,7 @@ int export_register(uintptr_t address, size_t size, struct registration *registr
 	int ret;
 
 	if (!size || __builtin_add_overflow(address, size - 1, &last))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+		return range_refuse(address, size);
 	ret = export_identify(&request);
 	if (ret)
 		return ret;

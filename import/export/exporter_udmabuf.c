@@ -117,10 +117,13 @@ static int exporter_udmabuf_failed(int memfd, size_t size, int error)
 	if (!(seals & F_SEAL_SHRINK))
 		return log_errno(exporter_udmabuf_errno(),
 				 "no module gdmabuf, and udmabuf takes a memfd with F_SEAL_SHRINK");
+	if (seals >= 0 && seals & F_SEAL_WRITE)
+		return log_errno(exporter_udmabuf_errno(),
+				 "no module gdmabuf, and udmabuf takes no memfd with F_SEAL_WRITE");
 	return log_errno(exporter_udmabuf_errno(),
-			 "no module gdmabuf, and udmabuf refuses %zu bytes (seals %#x, limit "
-			 "udmabuf.size_limit_mb)",
-			 size, (unsigned int)seals);
+			 "no module gdmabuf, and udmabuf refuses %zu bytes (its limit is the "
+			 "parameter udmabuf.size_limit_mb)",
+			 size);
 }
 
 static int exporter_udmabuf_make(const struct mapped_file *file, size_t offset, size_t size,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/export/gdmabuf.h"
 #include "import/export/gdmabuf_context.h"
+#include "import/kinds/ranges.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/fork.h"
@@ -227,7 +228,7 @@ static int gdmabuf_export_by(struct gdmabuf_context *ctx, enum gdmabuf_memory me
 		return log_errno(EOPNOTSUPP,
 				 "no provider of GPU memory: is gdmabuf_nvidia loaded?");
 	if (!gdmabuf_whole_pages(address, size, ctx->page_size[memory], &first, &length))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+		return range_refuse(address, size);
 	e.address = first;
 	e.length = length;
 	if (ioctl(ctx->device.fd, gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST, &e))

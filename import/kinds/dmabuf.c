@@ -55,37 +55,46 @@ static int dmabuf_check_descriptor(int fd, size_t size)
 	return 0;
 }
 
-/* The descriptor's mode takes precedence over the flags: read-only stays read-only. */
-static unsigned int dmabuf_descriptor_access(int fd)
+/* Linux maps no unreadable descriptor, and nobody needs one. */
+static int dmabuf_check_mode(struct import_region *region)
 {
-	switch (fcntl(fd, F_GETFL) & O_ACCMODE) {
-	case O_RDONLY:
-		return IMPORT_READ;
-	case O_WRONLY:
-		return IMPORT_WRITE;
-	default:
-		return IMPORT_READ | IMPORT_WRITE;
-	}
+	const int mode = fcntl(region->fd, F_GETFL) & O_ACCMODE;
+
+	if (mode == O_WRONLY)
+		return log_errno(EOPNOTSUPP, "the dma-buf's descriptor is O_WRONLY, and cannot be "
+					     "mapped: it has to be O_RDWR");
+	region->access = IMPORT_READ | (mode == O_RDWR ? IMPORT_WRITE : 0);
+	if (mode == O_RDONLY)
+		region->read_only = "its descriptor is O_RDONLY, and has to be O_RDWR for writers";
+	return 0;
 }
 
-/* Linux maps no unreadable descriptor. */
-static int dmabuf_refuse_write_only(int fd, bool optional)
+/* MAP_FAILED, with errno. */
+static void *dmabuf_map_for(const struct import_region *region, unsigned int access)
 {
-	if (optional)
-		return 0;
-	return log_errno(EOPNOTSUPP,
-			 "the dma-buf's descriptor %d is for writing only: the CPU cannot map it",
-			 fd);
+	const int prot = PROT_READ | (access & IMPORT_WRITE ? PROT_WRITE : 0);
+
+	return mmap(NULL, region->size, prot, MAP_SHARED, region->fd, 0);
+}
+
+/* An exporter of read-only memory maps it for reading, whatever the descriptor's mode is. */
+static void *dmabuf_map(struct import_region *region)
+{
+	void *addr = dmabuf_map_for(region, region->access);
+
+	if (addr != MAP_FAILED || errno == ENOMEM || !(region->access & IMPORT_WRITE))
+		return addr;
+	addr = dmabuf_map_for(region, IMPORT_READ);
+	if (addr == MAP_FAILED)
+		return addr;
+	region->access = IMPORT_READ;
+	region->read_only = "its exporter lets nobody map it for writing";
+	return addr;
 }
 
 static int dmabuf_map_whole(struct import_region *region, bool optional)
 {
-	int prot = (region->access & IMPORT_READ ? PROT_READ : 0) |
-		   (region->access & IMPORT_WRITE ? PROT_WRITE : 0);
-
-	if (!(region->access & IMPORT_READ))
-		return dmabuf_refuse_write_only(region->fd, optional);
-	region->addr = mmap(NULL, region->size, prot, MAP_SHARED, region->fd, 0);
+	region->addr = dmabuf_map(region);
 	if (region->addr != MAP_FAILED)
 		return 0;
 	if (errno == ENOMEM || errno == EACCES)
@@ -108,12 +117,13 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	if (region->fd < 0)
 		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
 	descriptor_identify(region->fd, &region->id);
-	region->access = dmabuf_descriptor_access(region->fd);
-	region->kinds = 1u << IMPORT_OF_DMABUF |
-			(region->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
-	ret = dmabuf_map_whole(region, desc->cpu_optional);
+	ret = dmabuf_check_mode(region);
+	if (!ret)
+		ret = dmabuf_map_whole(region, desc->cpu_optional);
 	if (ret)
 		close(region->fd);
+	region->kinds = 1u << IMPORT_OF_DMABUF |
+			(region->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
 	return ret;
 }
 

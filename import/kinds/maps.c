@@ -259,7 +259,7 @@ int maps_for_each(const void *addr, size_t size,
 	struct walk walk = { start, start + size, visit, arg };
 
 	if (walk.end < start)
-		return log_errno(ERANGE, "%zu bytes at %p exceed the address space", size, addr);
+		return log_errno(ERANGE, "%#zx bytes at %p exceed the address space", size, addr);
 	return maps_walk_queries(&walk);
 }
 

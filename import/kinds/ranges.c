@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/kinds/ranges.h"
 
+#include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
+
+#include "util/log.h"
 
 /* Ranges with equal first addresses are ordered by the addresses of the structs. */
 static bool ranges_is_before(const struct range *a, const struct range *b)
@@ -100,4 +102,12 @@ struct range *ranges_find(struct range *set, uintptr_t first, uintptr_t last)
 	while (set && (set->first > last || set->last < first))
 		set = set->left && set->left->reach >= first ? set->left : set->right;
 	return set;
+}
+
+int range_refuse(uintptr_t address, size_t size)
+{
+	if (!size)
+		return log_errno(EINVAL, "0 bytes at %#zx are no range", (size_t)address);
+	return log_errno(EINVAL, "%#zx bytes at %#zx reach beyond the last address", size,
+			 (size_t)address);
 }

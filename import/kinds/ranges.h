@@ -9,6 +9,7 @@
 #ifndef IMPORT_KINDS_RANGES_H
 #define IMPORT_KINDS_RANGES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The first two are the caller's, and stay as they are while the range is in a set. */
@@ -25,5 +26,8 @@ void ranges_remove(struct range **set, struct range *range); /* a member */
 
 /* A member with an address in [@first, @last], or NULL. */
 struct range *ranges_find(struct range *set, uintptr_t first, uintptr_t last);
+
+/* Logs why @size bytes at @address are no range, none or beyond the last address, and returns -EINVAL. */
+int range_refuse(uintptr_t address, size_t size);
 
 #endif /* IMPORT_KINDS_RANGES_H */

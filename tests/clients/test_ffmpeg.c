@@ -92,9 +92,11 @@ TEST(ffmpeg_maps_frames, "FFmpeg maps many frames in a row, plane by plane.")
 }
 
 TEST(ffmpeg_maps_read_only,
-     "FFmpeg can map an O_RDONLY descriptor for reading and writing, writing or reading.")
+     "FFmpeg can map an O_RDONLY descriptor for reading and writing or for reading, and not for "
+     "writing alone.")
 {
 	struct dmabuf frame;
+	cl_int err = 1;
 	int fd;
 
 	client_open();
@@ -102,8 +104,9 @@ TEST(ffmpeg_maps_read_only,
 	fd = client_dmabuf_read_only(&frame);
 	frame_fill(&frame, 3);
 	frame_map(&frame, fd, CL_MEM_READ_WRITE);
-	frame_map(&frame, fd, CL_MEM_WRITE_ONLY);
 	frame_map(&frame, fd, CL_MEM_READ_ONLY);
+	EXPECT(!client.import(client.context, CL_MEM_WRITE_ONLY, dma_buf, &fd, FRAME, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	close(fd);
 	client_dmabuf_destroy(&frame);
 	client_close();

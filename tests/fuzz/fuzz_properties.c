@@ -65,10 +65,11 @@ struct model {
 
 static bool is_pair_right(struct model *m, unsigned *seen, const cl_import_properties_arm *pair)
 {
-	unsigned bit = pair[0] == CL_IMPORT_TYPE_ARM ? 1 : 2;
+	unsigned bit = pair[0] == CL_IMPORT_TYPE_ARM		 ? 1
+		       : pair[0] == CL_IMPORT_TYPE_PROTECTED_ARM ? 4
+								 : 2;
 
-	if (pair[0] != CL_IMPORT_TYPE_ARM &&
-	    pair[0] != CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM)
+	if (bit == 2 && pair[0] != CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM)
 		return false;
 	if (*seen & bit)
 		return false;
@@ -77,6 +78,8 @@ static bool is_pair_right(struct model *m, unsigned *seen, const cl_import_prope
 		m->dma_buf = pair[1] == CL_IMPORT_TYPE_DMA_BUF_ARM;
 		return m->dma_buf || pair[1] == CL_IMPORT_TYPE_HOST_ARM;
 	}
+	if (bit == 4)
+		return pair[1] == CL_FALSE;
 	m->consistency = (int)pair[1];
 	return pair[1] == CL_TRUE || pair[1] == CL_FALSE;
 }

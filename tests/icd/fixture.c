@@ -96,12 +96,22 @@ void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_ic
 	memcpy(merged, ours, sizeof(ours));
 }
 
+/* The function's name stands before the sentence, and not in front of it once more. */
+static void fixture_expect_one_prefix(const char *message)
+{
+	const size_t prefix = strcspn(message, ":") + strlen(": ");
+
+	if (strlen(message) >= 2 * prefix && !strncmp(message, message + prefix, prefix))
+		test_fail(__FILE__, __LINE__, message, 2, 1);
+}
+
 static void CL_CALLBACK fixture_note(const char *message, const void *data, size_t size,
 				     void *user_data)
 {
 	(void)data;
 	(void)size;
 	(void)user_data;
+	fixture_expect_one_prefix(message);
 	pthread_mutex_lock(&notice_lock);
 	fix.notices++;
 	snprintf(fix.notice, sizeof(fix.notice), "%s", message);

@@ -199,6 +199,77 @@ TEST_EACH_PAIR(checks, struct row, rows, struct image_maker, image_makers,
 	fixture_close();
 }
 
+static const struct format_row {
+	const char *name;
+	cl_int error; /* the driver's, or 0: its own */
+	cl_image_format format;
+	const char *says;
+} formats[] = {
+	{ "order",
+	  0,
+	  { CL_INTENSITY, CL_UNORM_INT8 },
+	  "clCreateImage: the driver has no images of CL_INTENSITY/CL_UNORM_INT8 "
+	  "(CL_IMAGE_FORMAT_NOT_SUPPORTED); it has CL_R, CL_RG, CL_RGBA, CL_BGRA, CL_sRGBA with "
+	  "CL_UNORM_INT8" },
+	{ "type",
+	  0,
+	  { CL_R, CL_SNORM_INT16 },
+	  "clCreateImage: the driver has no images of CL_R/CL_SNORM_INT16 "
+	  "(CL_IMAGE_FORMAT_NOT_SUPPORTED); it has none with CL_SNORM_INT16" },
+	{ "unknown",
+	  0,
+	  { 0x10ff, CL_FLOAT },
+	  "clCreateImage: the driver has no images of channel order 0x10ff/CL_FLOAT "
+	  "(CL_IMAGE_FORMAT_NOT_SUPPORTED); it has CL_RGBA, CL_R with CL_FLOAT" },
+	{ "other_error",
+	  CL_INVALID_OPERATION,
+	  { CL_INTENSITY, CL_FLOAT }, /* PoCL 3.1 */
+	  "clCreateImage: the driver has no images of CL_INTENSITY/CL_FLOAT "
+	  "(CL_INVALID_OPERATION); it has CL_RGBA, CL_R with CL_FLOAT" },
+	{ "listed", CL_OUT_OF_RESOURCES, RGBA8,
+	  "clCreateImage: the driver's clCreateImage failed with CL_OUT_OF_RESOURCES" },
+};
+
+TEST_EACH_PAIR(formats, struct format_row, formats, struct image_maker, image_makers,
+	       "If the driver has no images of a format, the message names the format, and those "
+	       "of the channel type that the driver has.")
+{
+	const struct row r = { .format = row->format };
+	unsigned long asked;
+	cl_mem mem;
+	cl_int err = 1;
+
+	fixture_reset();
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, column->is_driver);
+	fixture_open();
+	mem = fixture_import_host(0, pages_map(3), SIZE);
+	cl.clReleaseMemObject(usual_image(CL_MEM_OBJECT_IMAGE2D, mem)); /* runs the self-test */
+	asked = stub_calls("clGetSupportedImageFormats");
+	if (row->error)
+		stub_fail("clCreateImage", 1, row->error);
+	EXPECT(!row_create_image(&r, fix.context, mem, &err));
+	EXPECT_EQ(err, row->error ? row->error : CL_IMAGE_FORMAT_NOT_SUPPORTED);
+	if (strcmp(fix.notice, row->says))
+		printf("# %s\n", fix.notice);
+	EXPECT(!strcmp(fix.notice, row->says));
+	EXPECT_EQ(stub_calls("clGetSupportedImageFormats"), asked + 2);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+TEST(formats_not_asked, "The driver is not asked for its formats where the image is made.")
+{
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	mem = fixture_import_host(0, pages_map(3), SIZE);
+	cl.clReleaseMemObject(usual_image(CL_MEM_OBJECT_IMAGE2D, mem));
+	EXPECT_EQ(stub_calls("clGetSupportedImageFormats"), 0);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
 TEST(view, "An image made from an image shows the pixels of the first image.")
 {
 	const struct row r = { .wanted = CL_SUCCESS,

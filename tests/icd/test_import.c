@@ -214,6 +214,92 @@ TEST(hole_at_first,
 		munmap(drivers_pages[--num_drivers_pages], 4096);
 }
 
+static const struct named {
+	const char *name;
+	cl_int err;
+	cl_mem_flags flags;
+	cl_import_properties_arm properties[5];
+	size_t size;
+	const char *says;
+} nameds[] = {
+	{ "value_as_property",
+	  CL_INVALID_PROPERTY,
+	  0,
+	  { CL_IMPORT_TYPE_HOST_ARM, 1 },
+	  4096,
+	  "CL_IMPORT_TYPE_HOST_ARM is no property, but a value of CL_IMPORT_TYPE_ARM" },
+	{ "unknown_property",
+	  CL_INVALID_PROPERTY,
+	  0,
+	  { 0x7ead, 1 },
+	  4096,
+	  "0x7ead is no property of clImportMemoryARM" },
+	{ "property_twice",
+	  CL_INVALID_PROPERTY,
+	  0,
+	  { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, CL_IMPORT_TYPE_ARM },
+	  4096,
+	  "CL_IMPORT_TYPE_ARM is given twice" },
+	{ "property_as_value",
+	  CL_INVALID_PROPERTY,
+	  0,
+	  { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_PROTECTED_ARM },
+	  4096,
+	  "CL_IMPORT_TYPE_ARM is CL_IMPORT_TYPE_PROTECTED_ARM, and has to be "
+	  "CL_IMPORT_TYPE_HOST_ARM or CL_IMPORT_TYPE_DMA_BUF_ARM" },
+	{ "consistency",
+	  CL_INVALID_PROPERTY,
+	  0,
+	  { CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, 5 },
+	  4096,
+	  "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM is 0x5, and has to be CL_TRUE or "
+	  "CL_FALSE" },
+	{ "flag",
+	  CL_INVALID_VALUE,
+	  CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR,
+	  { 0 },
+	  4096,
+	  "an import cannot have the flags CL_MEM_ALLOC_HOST_PTR" },
+	{ "unknown_flag",
+	  CL_INVALID_VALUE,
+	  (cl_mem_flags)1 << 40,
+	  { 0 },
+	  4096,
+	  "an import cannot have the flags 0x10000000000" },
+	{ "two_flags",
+	  CL_INVALID_VALUE,
+	  CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY,
+	  { 0 },
+	  4096,
+	  "the flags CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY exclude each other" },
+	{ "whole_allocation",
+	  CL_INVALID_BUFFER_SIZE,
+	  0,
+	  { 0 },
+	  CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM,
+	  "size is CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM, which is for Android's hardware "
+	  "buffers: other memory needs its size in bytes" },
+	{ "negative_size",
+	  CL_INVALID_BUFFER_SIZE,
+	  0,
+	  { 0 },
+	  (size_t)-4096,
+	  "size is -4096, taken as a size_t" },
+};
+
+TEST_EACH(named, struct named, nameds, "The message about a wrong argument has names.")
+{
+	fixture_reset();
+	fixture_open();
+	EXPECT_EQ(fixture_import_error(fix.context, row->flags, row->properties, pages_map(1),
+				       row->size),
+		  row->err);
+	if (strcmp(fix.notice + strlen("clImportMemoryARM: "), row->says))
+		printf("# %s\n", fix.notice);
+	EXPECT(!strcmp(fix.notice + strlen("clImportMemoryARM: "), row->says));
+	fixture_close();
+}
+
 TEST(misaligned_sub_buffer,
      "If the origin of a sub-buffer is misaligned, the message has the origin and the alignment.")
 {
@@ -228,7 +314,9 @@ TEST(misaligned_sub_buffer,
 	mem = fixture_import_host(CL_MEM_READ_ONLY, memory, 32 * 4096);
 	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err));
 	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
-	EXPECT(strstr(fix.notice, "the origin 72000 is no multiple of 128 bytes"));
+	EXPECT(!strcmp(fix.notice,
+		       "clCreateSubBuffer: CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin 72000 is no "
+		       "multiple of 128 bytes, the device's CL_DEVICE_MEM_BASE_ADDR_ALIGN"));
 	cl.clReleaseMemObject(mem);
 	fixture_close();
 }

@@ -263,6 +263,11 @@ TEST(no_tests, "A query of a platform whose driver has both types asks no device
 	fixture_close();
 }
 
+#define NO_PROTECTED                                                                               \
+	"CL_IMPORT_TYPE_PROTECTED_ARM is CL_TRUE, and has to be CL_FALSE: protected memory needs " \
+	"a "                                                                                       \
+	"driver with cl_arm_import_memory_protected"
+
 static const struct refused {
 	const char *name;
 	long types; /* of the driver */
@@ -286,17 +291,13 @@ static const struct refused {
 	  0,
 	  { DMA_BUF, LAYER, 0 },
 	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM" },
-	{ "protected", 0, { DMA_BUF, PROTECTED, CL_TRUE }, "cl_arm_import_memory_protected" },
-	{ "protected_false", 0, { DMA_BUF, PROTECTED, CL_FALSE }, "CL_IMPORT_TYPE_PROTECTED_ARM" },
-	{ "protected_host", 0, { PROTECTED, CL_TRUE }, "CL_IMPORT_TYPE_PROTECTED_ARM" },
-	{ "protected_by_layer",
-	  STUB_NATIVE_HOST,
-	  { DMA_BUF, PROTECTED, CL_TRUE },
-	  "CL_IMPORT_TYPE_PROTECTED_ARM" },
+	{ "protected", 0, { DMA_BUF, PROTECTED, CL_TRUE }, NO_PROTECTED },
+	{ "protected_host", 0, { PROTECTED, CL_TRUE }, NO_PROTECTED },
+	{ "protected_by_layer", STUB_NATIVE_HOST, { DMA_BUF, PROTECTED, CL_TRUE }, NO_PROTECTED },
 	{ "protected_host_by_layer",
 	  STUB_NATIVE_DMA_BUF | STUB_NATIVE_PROTECTED,
 	  { PROTECTED, CL_TRUE },
-	  "CL_IMPORT_TYPE_PROTECTED_ARM" },
+	  NO_PROTECTED },
 };
 
 TEST_EACH(refused_by_name, struct refused, refuseds,
@@ -319,6 +320,36 @@ TEST_EACH(refused_by_name, struct refused, refuseds,
 		printf("# %s\n", fix.notice);
 	EXPECT(strstr(fix.notice, row->says));
 	EXPECT_EQ(stub_calls("clImportMemoryARM"), 0);
+	close(fd);
+	fixture_close();
+}
+
+static const struct unprotected {
+	const char *name;
+	cl_import_properties_arm properties[5];
+} unprotecteds[] = {
+	{ "host", { PROTECTED, CL_FALSE } },
+	{ "dma_buf", { DMA_BUF, PROTECTED, CL_FALSE } },
+	{ "before_the_type", { PROTECTED, CL_FALSE, DMA_BUF } },
+};
+
+TEST_EACH(unprotected, struct unprotected, unprotecteds,
+	  "CL_IMPORT_TYPE_PROTECTED_ARM with CL_FALSE is an import as without the property.")
+{
+	unsigned char *memory;
+	cl_int err = 1;
+	cl_mem mem;
+	int fd;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", PAGE);
+	memory = pages_map(1);
+	memcpy(memory, &fd, sizeof(fd));
+	mem = fix.import(fix.context, 0, row->properties, memory, PAGE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	fixture_increment(mem);
+	cl.clReleaseMemObject(mem);
 	close(fd);
 	fixture_close();
 }

@@ -33,6 +33,38 @@ TEST(device_native, "A device query with native kernels needs no probe, and its 
 	EXPECT_EQ(probe_count_kept(), 4);
 }
 
+/* 0: the names come with the import. */
+static int off_until_import(void)
+{
+	__typeof__(&clImportMemoryARM) import =
+		clGetExtensionFunctionAddressForPlatform(probe_get_platform(), "clImportMemoryARM");
+	static unsigned char memory[4096];
+	cl_device_id device;
+	cl_context context;
+	cl_int err = 1;
+
+	if (probe_platform_reports())
+		return 1;
+	if (!import || clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return 2;
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	if (err || probe_platform_reports())
+		return 3;
+	import(context, CL_MEM_READ_ONLY, NULL, memory, sizeof(memory), &err);
+	return err || !probe_platform_reports() || !probe_device_reports() ? 4 : 0;
+}
+
+TEST(off, "With CLIMPORT_PROBE=off the names are missing until the program's own import has tested "
+	  "a device.")
+{
+	probe_create_cache();
+	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
+	setenv("CLIMPORT_PROBE", "off", 1);
+	EXPECT_EQ(probe_run_program(off_until_import), 0);
+	unsetenv("CLIMPORT_PROBE");
+	unsetenv("STUB_NO_NATIVE_KERNEL");
+}
+
 TEST(device_compiled, "A probe process answers a device query without native kernels.")
 {
 	probe_create_cache();

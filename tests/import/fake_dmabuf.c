@@ -115,5 +115,9 @@ void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t of
 		errno = fake_dmabuf.mmap_error;
 		return MAP_FAILED;
 	}
+	if (fake_dmabuf.mmap_write_error && prot & PROT_WRITE && fd >= 0 && is_fake(fd)) {
+		errno = fake_dmabuf.mmap_write_error;
+		return MAP_FAILED;
+	}
 	return __real_mmap(addr, size, prot, flags, fd, offset);
 }

@@ -78,7 +78,61 @@ TEST(read_only, "A read-only descriptor takes precedence over flags that ask for
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(r->access, IMPORT_READ);
+	EXPECT_EQ(r->wanted, IMPORT_READ);
+	EXPECT(r->reduced);
+	EXPECT(!strcmp(r->read_only,
+		       "its descriptor is O_RDONLY, and has to be O_RDWR for writers"));
 	import_put(r);
+	close(fd);
+}
+
+TEST(read_only_for_writing_alone,
+     "A read-only descriptor is refused if only writing is asked for, and nothing stays held.")
+{
+	int fd = fake_dmabuf_open(PAGE, O_RDONLY), next = next_descriptor(fd);
+	int mappings = process_count_mappings("");
+	struct import_region *r;
+
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, IMPORT_WRITE, &r), -EACCES);
+	EXPECT(!strcmp(log_last(), "the dma-buf is to be written alone, and can only be read: its "
+				   "descriptor is O_RDONLY, and has to be O_RDWR for writers"));
+	EXPECT_EQ(fcntl(next, F_GETFD), -1);
+	EXPECT_EQ(process_count_mappings(""), mappings);
+	close(fd);
+}
+
+static const struct exporter_row {
+	const char *name;
+	int error;
+} exporter_rows[] = { { "eacces", EACCES }, { "eperm", EPERM }, { "einval", EINVAL } };
+
+TEST_EACH(
+	exporter_refuses_writers, struct exporter_row, exporter_rows,
+	"If the exporter maps a dma-buf for reading alone, the dma-buf is read-only, whatever the "
+	"descriptor's mode is.")
+{
+	int fd = fake_dmabuf_open(PAGE, O_RDWR);
+	struct import_region *r;
+
+	fake_dmabuf.mmap_write_error = row->error;
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(r->access, IMPORT_READ);
+	EXPECT_EQ(r->kinds, 1u << IMPORT_OF_DMABUF | 1u << IMPORT_UNWRITABLE);
+	EXPECT(!strcmp(r->read_only, "its exporter lets nobody map it for writing"));
+	import_put(r);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, IMPORT_WRITE, &r), -EACCES);
+	fake_dmabuf.mmap_write_error = 0;
+	close(fd);
+}
+
+TEST(write_only, "A write-only descriptor is refused, also where the CPU needs no mapping.")
+{
+	int fd = fake_dmabuf_open(PAGE, O_WRONLY);
+	const struct import_desc desc = { IMPORT_DMABUF, &fd, PAGE, BOTH, true };
+	struct import_region *r;
+
+	EXPECT_EQ(import_get(&desc, &r), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "is O_WRONLY"));
 	close(fd);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "harness.h"
 #include "import/kinds/ranges.h"
+#include "util/log.h"
 
 #define COUNT 512
 #define STEPS 200000
@@ -125,4 +127,13 @@ TEST(balanced, "Ranges inserted in order do not make a deep tree.")
 	EXPECT(tree_depth(set) < 80); /* 15 at best; 40000 for a list */
 	EXPECT(!ranges_find(set, 99996, 99999));
 	EXPECT(ranges_find(set, 99996, 100000) == &many[10000]);
+}
+
+TEST(refused, "The sentence about bytes that are no range says what is wrong with them.")
+{
+	EXPECT_EQ(range_refuse(0x1000, 0), -EINVAL);
+	EXPECT(!strcmp(log_last(), "0 bytes at 0x1000 are no range"));
+	EXPECT_EQ(range_refuse(0x1000, SIZE_MAX), -EINVAL);
+	EXPECT(!strcmp(log_last(),
+		       "0xffffffffffffffff bytes at 0x1000 reach beyond the last address"));
 }

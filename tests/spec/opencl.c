@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "util/cl_names.h"
 
 struct opencl opencl;
 
@@ -132,7 +133,7 @@ void opencl_describe_note(const struct opencl_note *note, char *text, size_t roo
 {
 	unsigned int call = atomic_load(&note->call);
 	int error = atomic_load(&note->error);
-	const char *known = opencl_error_name(error);
+	const char *known = cl_error_known(error);
 
 	if (call == OPENCL_NO_CALL || call >= OPENCL_CALLS)
 		snprintf(text, room, "before the first call of OpenCL");

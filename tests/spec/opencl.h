@@ -73,9 +73,6 @@ void opencl_reset_note(void);
 /* "in clFinish", "after clFinish: CL_INVALID_COMMAND_QUEUE (-36)", or "" before the first call. */
 void opencl_describe_note(const struct opencl_note *note, char *text, size_t room);
 
-/* "CL_INVALID_VALUE"; NULL for other numbers. */
-const char *opencl_error_name(long long error);
-
 /* For the macros, and for clImportMemoryARM. */
 void opencl_enter(enum opencl_call call, bool is_there);
 cl_int opencl_leave(enum opencl_call call, cl_int error);

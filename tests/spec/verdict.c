@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verdict.h"
 
+#include "util/cl_names.h"
+
 /* Adds a piece of text, and cuts off what has no room. */
 static void verdict_append(char *to, size_t room, const char *text, size_t length)
 {
@@ -146,8 +148,8 @@ static void verdict_name_errors(const char *why, char *text, size_t room)
 
 	if (code && expected &&
 	    strtoll(code + 4, NULL, 10) + strtoll(expected + 11, NULL, 10) < 0) {
-		name = opencl_error_name(strtoll(code + 4, NULL, 10));
-		wanted = opencl_error_name(strtoll(expected + 11, NULL, 10));
+		name = cl_error_known((int)strtoll(code + 4, NULL, 10));
+		wanted = cl_error_known((int)strtoll(expected + 11, NULL, 10));
 	}
 	if (name && wanted)
 		snprintf(text, room, "%s (%s instead of %s)", why, name, wanted);

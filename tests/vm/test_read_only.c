@@ -102,3 +102,14 @@ TEST_EACH(read_only_reads, struct producer_row, producers,
 {
 	read_only_reads(read_only_need(row->producer));
 }
+
+static void read_only_for_writing_alone(int fd)
+{
+	EXPECT_EQ(guest_cl_import_error(fd, SIZE, CL_MEM_WRITE_ONLY), CL_INVALID_OPERATION);
+	close(fd);
+}
+TEST_EACH(read_only_for_writing_alone, struct producer_row, producers,
+	  "A read-only descriptor is refused if only writing is asked for.")
+{
+	read_only_for_writing_alone(read_only_need(row->producer));
+}

@@ -8,6 +8,7 @@
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/part.h"
 #include "icd/objects/memobj_watch.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 /* The memory of the driver's buffer. */
@@ -53,7 +54,7 @@ static cl_int host_ptr_make(cl_context context, cl_mem_flags flags,
 				      memory->addr, &err);
 	if (is_created(*buffer, err))
 		return CL_SUCCESS;
-	log_error("the driver makes no buffer of %zu bytes: error %d", memory->size, err);
+	log_error("the driver makes no buffer of %zu bytes: %s", memory->size, cl_error_name(err));
 	return err ? err : CL_OUT_OF_RESOURCES;
 }
 

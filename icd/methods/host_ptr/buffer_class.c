@@ -193,6 +193,14 @@ static enum class_verdict buffer_class_test(const struct buffer_class *c, size_t
 	return buffer_class_verdict(c, size);
 }
 
+static const char *const class_says[CLASS_VERDICTS] = {
+	[CLASS_UNKNOWN] = "could not be tested this time",
+	[CLASS_ZERO_COPY] = "is zero copy on this device",
+	[CLASS_COPIES] = "is copied by this device",
+	[CLASS_EACH] = "is not proved to be zero copy on this device",
+	[CLASS_STUCK] = "made a self-test hang on this device",
+};
+
 /* At the first import of the class, and at each import above the largest size so far. */
 static enum class_verdict buffer_class_find_out(const struct buffer_class *c, size_t size)
 {
@@ -207,25 +215,18 @@ static enum class_verdict buffer_class_find_out(const struct buffer_class *c, si
 		return buffer_class_verdict(c, size);
 	if (verdict == CLASS_UNKNOWN)
 		verdict = buffer_class_test(c, size < least ? least : size);
-	log_debug("%s, %s%s, %s, %zu bytes: verdict %d", class_kind_name(c->kind),
+	log_debug("%s, %s%s, %s, %zu bytes, %s", class_kind_name(c->kind),
 		  class_access_name(c->flags), class_host_access_name(c->flags),
-		  aligns[c->align].name, size, verdict);
+		  aligns[c->align].name, size, class_says[verdict]);
 	return verdict;
 }
 
 static cl_int buffer_class_refuse(const struct buffer_class *c, size_t size,
 				  enum class_verdict verdict)
 {
-	static const char *const says[CLASS_VERDICTS] = {
-		[CLASS_UNKNOWN] = "could not be tested this time",
-		[CLASS_COPIES] = "is copied by this device",
-		[CLASS_EACH] = "is not proved to be zero copy on this device",
-		[CLASS_STUCK] = "made a self-test hang on this device",
-	};
-
 	log_error("%s, %s%s, %s, %zu bytes, %s", class_kind_name(c->kind),
 		  class_access_name(c->flags), class_host_access_name(c->flags),
-		  aligns[c->align].name, size, says[verdict]);
+		  aligns[c->align].name, size, class_says[verdict]);
 	return verdict == CLASS_UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 

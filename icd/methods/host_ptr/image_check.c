@@ -8,6 +8,7 @@
 #include "icd/image_format.h"
 #include "icd/layer.h"
 #include "icd/mem_flags.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 /* Channel orders that show the same memory: of an image, and of its parent image. */
@@ -73,8 +74,9 @@ static cl_int check_flags(const struct image_request *r, const struct image_pare
 {
 	if (mem_flags_fit(r->flags, parent->flags))
 		return CL_SUCCESS;
-	log_error("flags %#llx of an image do not fit flags %#llx of its memory object",
-		  (unsigned long long)r->flags, (unsigned long long)parent->flags);
+	log_error("the image's flags %s do not fit its memory object's, %s",
+		  cl_mem_flags_names(r->flags),
+		  cl_mem_flags_names(parent->flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR));
 	return CL_INVALID_VALUE;
 }
 

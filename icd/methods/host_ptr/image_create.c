@@ -69,9 +69,8 @@ static cl_mem image_create_over_memory(struct context *context, const struct ima
 		*err = image_allow(context, r, parent, &desc);
 	if (*err)
 		return NULL;
-	image = image_by_driver(r, r->flags | CL_MEM_USE_HOST_PTR, &desc, image_memory(parent),
-				err);
-	image = error_created_or_null(r->function, image, err);
+	image = image_by_driver_or_null(r, r->flags | CL_MEM_USE_HOST_PTR, &desc,
+					image_memory(parent), err);
 	if (!image)
 		return NULL;
 	*err = image_check_made(image, &desc, image_memory(parent), from);
@@ -135,15 +134,6 @@ static cl_mem image_create_backing(struct context *context, const struct image_r
 	return NULL;
 }
 
-/* The driver's image; a failure of the driver gets a sentence. */
-static cl_mem image_create_logged(const struct image_request *r, const cl_image_desc *desc,
-				  cl_int *err)
-{
-	cl_mem image = image_by_driver(r, r->flags, desc, NULL, err);
-
-	return error_created_or_null(r->function, image, err);
-}
-
 /* An image that the driver makes from a backing buffer in place of the sub-buffer. */
 static cl_mem image_create_on_backing(struct context *context, const struct image_request *r,
 				      const struct memobj *parent, cl_int *err)
@@ -161,7 +151,7 @@ static cl_mem image_create_on_backing(struct context *context, const struct imag
 	if (!desc.mem_object)
 		return NULL;
 	*err = image_made_allow(context, &own, parent, &place);
-	image = *err ? NULL : image_create_logged(&own, &desc, err);
+	image = *err ? NULL : image_by_driver_or_null(&own, own.flags, &desc, NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
 	if (!image)
 		return NULL;
@@ -235,7 +225,7 @@ static cl_mem image_create_by_driver(struct context *context, const struct image
 			return image_create_proved(context, image, r, parent, hides_parent, err);
 		is_retried &= *err && r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER;
 		if (!is_retried)
-			error_of_driver(r->function, *err);
+			image_refused_by_driver(r, r->flags, *err);
 	}
 	if (!is_retried)
 		return image;

@@ -3,6 +3,7 @@
 
 #include "icd/layer.h"
 #include "icd/objects/command_functions.h"
+#include "util/cl_names.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 
@@ -32,7 +33,8 @@ static cl_mem khr_buffer_of(cl_context context, cl_mem_flags flags, int own, siz
 	if (mem)
 		return mem;
 	descriptor_close(own, &id);
-	log_error("the driver makes no buffer of %zu bytes from a dma-buf: error %d", size, *err);
+	log_error("the driver makes no buffer of %zu bytes from a dma-buf: %s", size,
+		  cl_error_name(*err));
 	return NULL;
 }
 

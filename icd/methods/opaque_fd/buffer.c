@@ -8,6 +8,7 @@
 #include "icd/layer.h"
 #include "icd/methods/backing.h"
 #include "icd/methods/part.h"
+#include "util/cl_names.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/shortage.h"
@@ -34,8 +35,8 @@ static cl_mem buffer_of_descriptor(cl_context context, cl_mem_flags flags, int f
 	if (mem && *err > 0)
 		next.clReleaseMemObject(mem);
 	close(own);
-	log_error("the driver makes no buffer of %zu bytes from an opaque descriptor: error %d",
-		  size, *err);
+	log_error("the driver makes no buffer of %zu bytes from an opaque descriptor: %s", size,
+		  cl_error_name(*err));
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/session.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 /* Returns 1: the bytes that were written are read, 0: other bytes, or an error of OpenCL. */
@@ -110,6 +111,6 @@ enum verdict large_test(cl_device_id device, const unsigned char uuid[IMPORT_UUI
 	if (*log_last())
 		snprintf(why, VERDICT_WHY_SIZE, "%s", log_last());
 	else
-		snprintf(why, VERDICT_WHY_SIZE, "error %d of OpenCL", result);
+		snprintf(why, VERDICT_WHY_SIZE, "%s", cl_error_name(result));
 	return VERDICT_UNKNOWN;
 }

@@ -7,6 +7,7 @@
  * memory allocated, so a buffer id that is equal before and after proves whose descriptor CUDA
  * made.
  */
+#include "import/kinds/ranges.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 #include "import/nvidia/cuda/cuda_facts.h"
@@ -28,7 +29,7 @@ static int cuda_request_begin(struct cuda_request *r, const struct cuda_range *m
 			      uintptr_t addr, size_t size)
 {
 	if (!size || __builtin_add_overflow(addr, size, &r->end))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)addr);
+		return range_refuse(addr, size);
 	r->addr = addr;
 	r->cu = cuda_driver_loaded();
 	r->first = r->last = *memory;
@@ -92,7 +93,7 @@ static void cuda_set_sync_memops(const struct cuda_driver *cu, const struct cuda
 	if (result == CUDA_NOT_SUPPORTED)
 		cuda_facts_add(memory->buffer_id, addr, CUDA_FACT_NO_SYNC);
 	if (result)
-		log_debug("no SYNC_MEMOPS for CUDA memory at %#zx (error %d)", (size_t)addr,
+		log_debug("no SYNC_MEMOPS for CUDA memory at %#zx (CUDA error %d)", (size_t)addr,
 			  result);
 }
 

@@ -148,8 +148,8 @@ void bench_progress(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 struct racer {
 	const char *name;
-	/* Sets the seconds of each phase.  A negative errno or OpenCL error takes the racer out. */
-	int (*run)(struct bench *b, void *arg, double seconds[BENCH_PHASES]);
+	/* Sets the seconds of each phase, and returns NULL; or why the racer is taken out. */
+	const char *(*run)(struct bench *b, void *arg, double seconds[BENCH_PHASES]);
 	void *arg;
 	struct bench_figure figure[BENCH_PHASES]; /* set by bench_race(), in seconds */
 };
@@ -172,6 +172,7 @@ struct memory {
 	struct climport_dmabuf dmabuf;
 	uint32_t sum; /* of the first @size bytes, once filled */
 	cl_mem mem;   /* between create and release */
+	cl_int err;   /* of memory_create() */
 };
 
 extern const char *const memory_names[MEMORY_KINDS];
@@ -232,7 +233,7 @@ size_t bench_part_run(struct bench *b, const char *part, const char *set, double
 		      size_t count);
 void bench_part_print(double number); /* in the part */
 /* A figure is BENCH_FIGURE_NUMBERS numbers. */
-#define BENCH_FIGURE_NUMBERS 4
+#define BENCH_FIGURE_NUMBERS ((size_t)4)
 void bench_part_print_figure(const struct bench_figure *figure);
 struct bench_figure bench_part_figure(const double numbers[BENCH_FIGURE_NUMBERS]);
 

@@ -38,7 +38,7 @@ static double event_seconds(struct bench *b, cl_event event)
 	return (double)(end - start) * 1e-9;
 }
 
-static int read_all(struct bench *b, void *arg, double *seconds)
+static const char *read_all(struct bench *b, void *arg, double *seconds)
 {
 	struct memory *m = arg;
 	cl_event event;
@@ -48,7 +48,7 @@ static int read_all(struct bench *b, void *arg, double *seconds)
 	bench_sum_start(b, m->mem, m->size, b->timed, &event);
 	seconds[0] = event_seconds(b, event);
 	memory_expect(m, bench_sum_result(b, m->size));
-	return 0;
+	return NULL;
 }
 
 static void check_written(struct bench *b, const struct memory *m, uint32_t seed)
@@ -67,7 +67,7 @@ static void check_written(struct bench *b, const struct memory *m, uint32_t seed
 }
 
 /* Another seed for each run, so that data of the run before is wrong. */
-static int write_all(struct bench *b, void *arg, double *seconds)
+static const char *write_all(struct bench *b, void *arg, double *seconds)
 {
 	const struct memory *m = arg;
 	const cl_ulong n = m->size / sizeof(cl_uint4);
@@ -83,10 +83,10 @@ static int write_all(struct bench *b, void *arg, double *seconds)
 		    "the kernel that writes");
 	seconds[0] = event_seconds(b, event);
 	check_written(b, m, seed);
-	return 0;
+	return NULL;
 }
 
-static int copy_pageable(struct bench *b, void *arg, double *seconds)
+static const char *copy_pageable(struct bench *b, void *arg, double *seconds)
 {
 	struct field *f = arg;
 	struct memory *m = &f->memory[MEMORY_PLAIN];
@@ -100,10 +100,10 @@ static int copy_pageable(struct bench *b, void *arg, double *seconds)
 	seconds[0] = bench_now() - start;
 	if (memory_word(b, &target, index) != memory_word(b, m, index))
 		bench_fatal("clEnqueueWriteBuffer of %zu bytes did not arrive", m->size);
-	return 0;
+	return NULL;
 }
 
-static int copy_pinned(struct bench *b, void *arg, double *seconds)
+static const char *copy_pinned(struct bench *b, void *arg, double *seconds)
 {
 	const struct pinned *p = arg;
 	const size_t last = p->size - sizeof(uint32_t);
@@ -116,10 +116,10 @@ static int copy_pinned(struct bench *b, void *arg, double *seconds)
 	err = bench_cuda_write(b->cuda, p->device, p->host, p->size);
 	seconds[0] = bench_now() - start;
 	if (err || bench_cuda_read(b->cuda, &seen, p->device + last, sizeof(seen)))
-		return err ? err : -1;
+		return err ? "cuMemcpyHtoD failed" : "cuMemcpyDtoH failed";
 	if (seen != *word)
 		bench_fatal("the pinned copy of %zu bytes did not arrive", p->size);
-	return 0;
+	return NULL;
 }
 
 static void open_memory(struct bench *b, struct memory *m, enum memory_kind kind, size_t size)
@@ -172,7 +172,7 @@ static void close_field(struct bench *b, struct field *f)
 
 /* Adds a racer for each memory.  Returns the number of racers. */
 static size_t bandwidth_enter(struct field *f, struct racer *racers,
-			      int (*run)(struct bench *, void *, double *))
+			      const char *(*run)(struct bench *, void *, double *))
 {
 	size_t count = 0;
 

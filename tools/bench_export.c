@@ -15,7 +15,7 @@ struct entry {
 	unsigned int flags;
 };
 
-static int export_bare(struct bench *b, void *arg, double *seconds)
+static const char *export_bare(struct bench *b, void *arg, double *seconds)
 {
 	const struct entry *e = arg;
 	const double start = bench_now();
@@ -23,12 +23,12 @@ static int export_bare(struct bench *b, void *arg, double *seconds)
 
 	seconds[0] = bench_now() - start;
 	if (fd < 0)
-		return fd;
+		return "cuMemGetHandleForAddressRange failed";
 	close(fd);
-	return 0;
+	return NULL;
 }
 
-static int export_own(struct bench *b, void *arg, double *seconds)
+static const char *export_own(struct bench *b, void *arg, double *seconds)
 {
 	const struct entry *e = arg;
 	const double start = bench_now();
@@ -38,12 +38,12 @@ static int export_own(struct bench *b, void *arg, double *seconds)
 	(void)b;
 	seconds[0] = bench_now() - start;
 	if (ret)
-		return ret;
+		return climport_last_error();
 	close(dmabuf.fd);
-	return 0;
+	return NULL;
 }
 
-static int bench_export_register(struct bench *b, void *arg, double *seconds)
+static const char *bench_export_register(struct bench *b, void *arg, double *seconds)
 {
 	const struct entry *e = arg;
 	const double start = bench_now();
@@ -55,11 +55,11 @@ static int bench_export_register(struct bench *b, void *arg, double *seconds)
 					    sizeof(registration));
 
 		if (ret)
-			return ret;
+			return climport_last_error();
 		climport_unregister(&registration);
 	}
 	seconds[0] = (bench_now() - start) / HITS;
-	return 0;
+	return NULL;
 }
 
 static void bench_export_race(struct bench *b, struct entry *once, struct entry *kept)

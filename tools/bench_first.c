@@ -21,6 +21,7 @@
 #define SHARE 0.015
 #define TURNS 5
 #define PHASES ((size_t)3)
+#define NO_MEMORY "there is no memory"
 
 enum first_phase { FIRST_IMPORT, FIRST_SECOND, FIRST_WHOLE };
 
@@ -63,55 +64,59 @@ static void bench_first_retire(struct memory *m)
 			   0);
 }
 
-/* The mean of a batch of imports, after the release of those before. */
-static int bench_first_import(struct bench *b, struct memory *batch, size_t count, double *seconds)
+/* The mean of a batch of imports, after the release of those before.  NULL, or why one failed. */
+static const char *bench_first_import(struct bench *b, struct memory *batch, size_t count,
+				      double *seconds)
 {
+	const char *why = NULL;
 	double start;
-	int err = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (batch[i].mem)
 			memory_release(&batch[i]);
 	start = bench_now();
-	for (size_t i = 0; i < count && !err; i++)
-		err = memory_create(b, &batch[i]);
+	for (size_t i = 0; i < count && !why; i++)
+		if (memory_create(b, &batch[i]))
+			why = bench_memory_why(&batch[i]);
 	*seconds = (bench_now() - start) / (double)count;
-	return err;
+	return why;
 }
 
 /*
  * The first imports of a batch, and the second.  The third imports find the registrations:
  * registrations that no import ever uses are soon made no more.
  */
-static int bench_first_batch(struct bench *b, void *arg, double *seconds)
+static const char *bench_first_batch(struct bench *b, void *arg, double *seconds)
 {
 	const size_t size = *(const size_t *)arg;
 	const size_t count = size * BATCH > BATCH_BYTES ? BATCH_BYTES / size : BATCH;
 	struct memory batch[BATCH] = { 0 };
-	int err = 0;
+	const char *why = NULL;
 
-	for (size_t i = 0; i < count && !err; i++)
-		err = bench_first_create(b, &batch[i], size);
-	for (size_t i = 0; i < 3 && !err; i++)
-		err = bench_first_import(b, batch, count, &seconds[i]);
+	for (size_t i = 0; i < count && !why; i++)
+		if (bench_first_create(b, &batch[i], size))
+			why = NO_MEMORY;
+	for (size_t i = 0; i < 3 && !why; i++)
+		why = bench_first_import(b, batch, count, &seconds[i]);
 	for (size_t i = 0; i < count; i++)
 		bench_first_retire(&batch[i]);
-	return err;
+	return why;
 }
 
-static int bench_first_whole(struct bench *b, void *arg, double *seconds)
+static const char *bench_first_whole(struct bench *b, void *arg, double *seconds)
 {
+	const char *why = NULL;
 	struct memory m;
 	double start;
-	int err = bench_first_create(b, &m, *(const size_t *)arg);
 
-	if (err)
-		return err;
+	if (bench_first_create(b, &m, *(const size_t *)arg))
+		return NO_MEMORY;
 	start = bench_now();
-	err = memory_create(b, &m);
+	if (memory_create(b, &m))
+		why = bench_memory_why(&m);
 	bench_first_destroy(&m);
 	seconds[0] = bench_now() - start;
-	return err;
+	return why;
 }
 
 void bench_first_part(struct bench *b)

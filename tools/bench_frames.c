@@ -58,16 +58,16 @@ static void bench_frames_use(struct bench *b, struct ring *ring, bool write, dou
 	memory_expect(m, bench_sum_result(b, m->size));
 }
 
-static int bench_frames_write(struct bench *b, void *arg, double *seconds)
+static const char *bench_frames_write(struct bench *b, void *arg, double *seconds)
 {
 	bench_frames_use(b, arg, true, seconds);
-	return 0;
+	return NULL;
 }
 
-static int bench_frames_import(struct bench *b, void *arg, double *seconds)
+static const char *bench_frames_import(struct bench *b, void *arg, double *seconds)
 {
 	bench_frames_use(b, arg, false, seconds);
-	return 0;
+	return NULL;
 }
 
 static void bench_frames_race(struct bench *b, const struct frame *frame, struct ring *ring)

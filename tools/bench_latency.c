@@ -33,7 +33,7 @@ static void check_word(const struct entry *e)
 }
 
 /* Create, first kernel, release. */
-static int latency_use(struct bench *b, void *arg, double *seconds)
+static const char *latency_use(struct bench *b, void *arg, double *seconds)
 {
 	const size_t one = 1;
 	struct entry *e = arg;
@@ -47,7 +47,7 @@ static int latency_use(struct bench *b, void *arg, double *seconds)
 	err = memory_create(b, m);
 	created = bench_now();
 	if (err)
-		return err;
+		return bench_memory_why(m);
 	clSetKernelArg(b->touch, 0, sizeof(m->mem), &m->mem);
 	clSetKernelArg(b->touch, 1, sizeof(e->result), &e->result);
 	bench_check(clEnqueueNDRangeKernel(b->queue, b->touch, 1, NULL, &one, NULL, 0, NULL, NULL),
@@ -59,11 +59,11 @@ static int latency_use(struct bench *b, void *arg, double *seconds)
 	start = bench_now();
 	memory_release(m);
 	seconds[2] = bench_now() - start;
-	return 0;
+	return NULL;
 }
 
 /* Create and release, without a kernel. */
-static int latency_create(struct bench *b, void *arg, double *seconds)
+static const char *latency_create(struct bench *b, void *arg, double *seconds)
 {
 	struct entry *e = arg;
 	double start, created;
@@ -75,12 +75,12 @@ static int latency_create(struct bench *b, void *arg, double *seconds)
 		err = memory_create(b, &e->memory);
 		created = bench_now();
 		if (err)
-			return err;
+			return bench_memory_why(&e->memory);
 		memory_release(&e->memory);
 		seconds[0] += (created - start) / e->times;
 		seconds[1] += (bench_now() - created) / e->times;
 	}
-	return 0;
+	return NULL;
 }
 
 static void latency_report(struct bench *b, const char *what, enum memory_kind kind, size_t size,
@@ -124,7 +124,7 @@ static void report_used(struct bench *b, const struct bench_figure figures[][BEN
 
 /* All memories side by side.  A missing memory is NAN. */
 static void latency_race(struct bench *b, struct entry *entries,
-			 int (*run)(struct bench *, void *, double *), double share,
+			 const char *(*run)(struct bench *, void *, double *), double share,
 			 struct bench_figure figures[][BENCH_PHASES])
 {
 	struct racer racers[MEMORY_KINDS];

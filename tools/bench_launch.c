@@ -19,7 +19,7 @@ static void bench_launch_enqueue(struct bench *b, const struct memory *m)
 		"an empty kernel");
 }
 
-static int bench_launch_one(struct bench *b, void *arg, double *seconds)
+static const char *bench_launch_one(struct bench *b, void *arg, double *seconds)
 {
 	const struct memory *m = arg;
 	double start;
@@ -36,7 +36,7 @@ static int bench_launch_one(struct bench *b, void *arg, double *seconds)
 		bench_launch_enqueue(b, m);
 	bench_check(clFinish(b->queue), "clFinish");
 	seconds[LAUNCH_ROW] = (bench_now() - start) / ROW;
-	return 0;
+	return NULL;
 }
 
 static void bench_launch_report(struct bench *b, const struct racer *racer,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
+#include "util/cl_names.h"
 
 #include <errno.h>
 #include <string.h>
@@ -160,14 +161,20 @@ int memory_create(struct bench *b, struct memory *m)
 		m->mem = climport_create_buffer(b->context, CL_MEM_READ_WRITE, NULL, &part, &err);
 	else
 		m->mem = b->import(b->context, CL_MEM_READ_WRITE, NULL, m->address, m->size, &err);
+	m->err = err;
 	return err;
 }
 
 /* The layer tells libclimport alone the reason, and an import of host memory calls the layer. */
 const char *bench_memory_why(const struct memory *m)
 {
-	return m->kind == MEMORY_DEVICE && *climport_last_error() ? climport_last_error()
-								  : "there is no buffer of it";
+	static char text[64];
+
+	if (m->kind == MEMORY_DEVICE && *climport_last_error())
+		return climport_last_error();
+	snprintf(text, sizeof(text), "%s",
+		 m->err ? cl_error_name(m->err) : "there is no buffer of it");
+	return text;
 }
 
 void memory_release(struct memory *m)

@@ -50,16 +50,16 @@ static void bench_once_use(struct bench *b, const struct entry *e, bool write, d
 	memory_expect(m, sum);
 }
 
-static int run_write(struct bench *b, void *arg, double *seconds)
+static const char *run_write(struct bench *b, void *arg, double *seconds)
 {
 	const struct entry *e = arg;
 
 	for (unsigned int i = 0; i < e->uses; i++)
 		bench_once_use(b, e, !i || e->fresh, seconds);
-	return 0;
+	return NULL;
 }
 
-static int run_import(struct bench *b, void *arg, double *seconds)
+static const char *run_import(struct bench *b, void *arg, double *seconds)
 {
 	const struct entry *e = arg;
 	double start;
@@ -70,13 +70,13 @@ static int run_import(struct bench *b, void *arg, double *seconds)
 	err = memory_create(b, e->memory);
 	seconds[0] = bench_now() - start;
 	if (err)
-		return err;
+		return bench_memory_why(e->memory);
 	for (unsigned int i = 0; i < e->uses; i++)
 		bench_once_use(b, e, false, seconds);
 	start = bench_now();
 	memory_release(e->memory);
 	seconds[0] += bench_now() - start;
-	return 0;
+	return NULL;
 }
 
 /* Powers of 4 times the smallest, and the sizes that have goals. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
-#include "util/cl_names.h"
 
 #include <time.h>
 
@@ -16,11 +15,8 @@ double bench_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void bench_race_drop(struct racer *racer, int err)
+static void bench_race_drop(struct racer *racer, const char *why)
 {
-	char why[64];
-
-	snprintf(why, sizeof(why), "failed with %s", cl_error_name(err));
 	bench_skip("", racer->name, why);
 	for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 		racer->figure[phase] = bench_figure_nothing();
@@ -32,12 +28,12 @@ static void bench_race_run_round(struct bench *b, struct racer *racers, size_t c
 {
 	for (size_t i = 0; i < count; i++) {
 		double seconds[BENCH_PHASES] = { 0 };
-		int err = bench_figure_is_known(racers[i].figure)
-				  ? racers[i].run(b, racers[i].arg, seconds)
-				  : 0;
+		const char *why = bench_figure_is_known(racers[i].figure)
+					  ? racers[i].run(b, racers[i].arg, seconds)
+					  : NULL;
 
-		if (err)
-			bench_race_drop(&racers[i], err);
+		if (why)
+			bench_race_drop(&racers[i], why);
 		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 			samples[i][phase][round] = seconds[phase];
 	}

@@ -4,7 +4,6 @@
  * resource manager, and by Vulkan, as climport exported memory before.
  */
 #include "bench.h"
-#include "util/cl_names.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -109,16 +108,13 @@ static double bench_threads_run(struct bench *b, struct worker *workers)
 static void bench_threads_try(struct bench *b)
 {
 	struct memory m;
-	cl_int err;
 
 	if (bench_memory_create(b, &m, MEMORY_PLAIN, SIZE))
 		bench_fatal("no memory for a thread");
-	err = memory_create(b, &m);
-	if (!err)
-		memory_release(&m);
+	if (memory_create(b, &m))
+		bench_leave_out(b, "imports are refused: %s", bench_memory_why(&m));
+	memory_release(&m);
 	bench_memory_destroy(&m);
-	if (err)
-		bench_leave_out(b, "imports are refused: %s", cl_error_name(err));
 }
 
 void bench_threads_part(struct bench *b)

@@ -101,7 +101,7 @@ static struct bench_crossing bench_crossing_of(struct bench_figure (*figure)(dou
 	struct bench_crossing crossing = { 0 };
 
 	for (size_t size = MIB; size <= 16 * MIB; size *= 4) {
-		const double seconds = 1e-3 * (double)(size / MIB);
+		const double seconds = 1e-3 * (double)size / (double)MIB;
 		const struct bench_figure write = figure(seconds), import = figure(seconds / ratio);
 
 		bench_crossing_add(&crossing, size, &write, &import);

@@ -42,7 +42,8 @@ static bool access_join(struct access *a, cl_command_queue queue, const struct r
 	if (!a->queue)
 		return false;
 	a->bracket = queue_bracket_of(a->queue);
-	a->wait = bracket_wait_list(a->bracket, &a->num_wait);
+	a->num_wait = 1;
+	a->wait = bracket_wait_list(a->bracket);
 	access_take_event(a);
 	return true;
 }
@@ -76,7 +77,8 @@ static cl_int access_open(struct access *a, cl_command_queue queue, const struct
 			bracket_cancel(b);
 			return err;
 		}
-		a->wait = bracket_wait_list(b, &a->num_wait);
+		a->num_wait = 1;
+		a->wait = bracket_wait_list(b);
 	}
 	a->bracket = b;
 	access_take_event(a);

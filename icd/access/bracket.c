@@ -86,17 +86,10 @@ cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsi
 	return err;
 }
 
-/*
- * With a wait list, the commands also wait for the marker behind the list.  So a driver that does
- * not call back for commands that fail (PoCL 3.1) fails the commands when the list fails.
- */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 {
 	cl_int err = bracket_enqueue_wait(b, num_wait, wait, &b->events.ready);
 
-	b->wait[0] = b->events.gate.event;
-	b->wait[1] = b->events.ready;
-	b->num_wait = num_wait ? 2 : 1;
 	if (!err) {
 		err = bracket_call_back(b, b->events.ready, READY_DUE, bracket_on_ready);
 		if (err)
@@ -113,10 +106,9 @@ bool bracket_is_started(const struct bracket *b)
 	return atomic_load(&b->state) & STARTED;
 }
 
-const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count)
+const cl_event *bracket_wait_list(const struct bracket *b)
 {
-	*count = b->num_wait;
-	return b->wait;
+	return &b->events.gate.event;
 }
 
 bool bracket_admits(const struct bracket *b, const struct region_set *set)
@@ -191,9 +183,7 @@ static void bracket_mark_end(struct bracket *b)
 		b->refused = err;   /* no command runs without START ... */
 		bracket_abandon(b); /* ... and END comes too early rather than never */
 	} else {
-		err = bracket_enqueue_wait(b, 2,
-					   (cl_event[]){ b->events.ended.event, b->events.last },
-					   &b->events.marker);
+		err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
 	}
 	if (err)
 		log_error("the command's event may complete before its dma-buf access ends: %s",
@@ -206,7 +196,7 @@ static void bracket_arm(struct bracket *b)
 	outcome_arm(&b->events.ended);
 	if (outcome_arm(&b->events.gate))
 		bracket_done(b, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	if (!bracket_watch_overdue(b) || b->num_wait > 1)
+	if (!bracket_watch_overdue(b))
 		bracket_ask_now(b);
 }
 

@@ -3,8 +3,11 @@
  * A bracket: DMA_BUF_IOCTL_SYNC START before the first of its commands, END behind the last.
  *
  *	marker "ready" (wait list) -> START -> user event "gate"
- *	commands (gate, ready); the last -> END -> user event "ended"
+ *	commands (gate); the last -> END -> user event "ended"
  *	marker (ended)
+ *
+ * What waits, waits for one event: Intel's CPU runtime (2026.22) frees a command twice, and dies, if
+ * two events of the command's wait list fail.
  *
  * Callbacks of the driver and of import/'s worker do the work, on any thread.  No call waits.
  * A user event fails only when all commands behind the event are enqueued: access/outcome.h.
@@ -45,8 +48,8 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait);
  */
 bool bracket_is_started(const struct bracket *b);
 
-/* The wait list of a command of the bracket, for the end of START. */
-const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
+/* The wait list of a command of the bracket, of one event: the end of START. */
+const cl_event *bracket_wait_list(const struct bracket *b);
 
 /* Whether the bracket serves a kernel that uses @set. */
 bool bracket_admits(const struct bracket *b, const struct region_set *set);

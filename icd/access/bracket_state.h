@@ -37,8 +37,6 @@ struct bracket {
 	cl_mem mem;	     /* an import */
 	struct bracket *map; /* of an unmap: the map's bracket, held until access has ended */
 	struct bracket_events events;
-	cl_event wait[2]; /* of the commands: the gate, and the marker in front */
-	cl_uint num_wait;
 	cl_int status;	  /* of the last command, if the last command is done */
 	bool begins_late; /* START may be on its way when the last command is done */
 	cl_int refused;	  /* why the driver does not tell when the last command is done */

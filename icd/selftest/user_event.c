@@ -235,8 +235,7 @@ static cl_int user_event_bracket_enqueue(struct event_test *t)
 	if (!err)
 		err = user_event_hook_set(&t->end, t->context, t->command);
 	if (!err)
-		err = next.clEnqueueMarkerWithWaitList(
-			t->queue, 2, (cl_event[]){ t->end.event, t->command }, &t->last);
+		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->end.event, &t->last);
 	return err;
 }
 

@@ -51,6 +51,60 @@ TEST_EACH(no_callback_for_failures, struct queue_kind, queue_kinds,
 	fixture_close();
 }
 
+/* What fails: the wait list with @list, or a SYNC, or the kernel. */
+static const struct failing_part {
+	const char *name, *edge;
+	cl_int list, kernel;
+} failing_parts[] = {
+	{ "list", NULL, -5, CL_COMPLETE },
+	{ "START", "START", CL_COMPLETE, CL_COMPLETE },
+	{ "kernel", NULL, CL_COMPLETE, -5 },
+	{ "END", "END", CL_COMPLETE, CL_COMPLETE },
+};
+
+TEST_EACH_PAIR(
+	one_failure, struct failing_part, failing_parts, struct queue_kind, queue_kinds,
+	"No command of a bracket waits for two events that fail: Intel's CPU runtime dies of "
+	"such a command.")
+{
+	struct run r = run_open(column->properties);
+	cl_event go = user_event_create(), done;
+
+	stub_set(STUB_TWO_FAILURES_ABORT, 1);
+	stub_set(STUB_KERNEL_FAIL, row->kernel);
+	if (row->edge)
+		fake_dmabuf_fail(row->edge, EIO, 1);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	fixture_complete_event(go, row->list);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	fake_dmabuf_reset(); /* a failed END has left the bracket open on purpose */
+	run_close(&r);
+}
+
+TEST_EACH(failed_complete, struct queue_kind, queue_kinds,
+	  "If the driver says CL_COMPLETE of a failed command and does not call back, a kernel "
+	  "whose wait "
+	  "list fails does not run.")
+{
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done;
+
+	stub_set(STUB_FAILED_COMPLETE, 1); /* like Intel's CPU runtime */
+	stub_set(STUB_NO_FAILURE_CALLBACK, 1);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	fixture_complete_event(go, -5);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_no_sync("a");
+	expect_count("kernel increment", 0);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	run_close(&r);
+}
+
 TEST_EACH(kernel_fails, struct driver_kind, driver_kinds,
 	  "If the kernel fails, there is an END, and the event fails.")
 {

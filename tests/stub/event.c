@@ -188,6 +188,8 @@ cl_int CL_API_CALL stub_clGetEventInfo(cl_event handle, cl_event_info name, size
 	pthread_mutex_lock(&sched_lock);
 	status = event->status;
 	pthread_mutex_unlock(&sched_lock);
+	if (status < 0 && event->queue && stub_get(STUB_FAILED_COMPLETE))
+		status = CL_COMPLETE;
 	switch (name) {
 	case CL_EVENT_COMMAND_QUEUE:
 		return info_put(&event->queue, sizeof(void *), room, out, size_ret);

@@ -17,12 +17,14 @@ static bool queue_is_out_of_order(const struct queue *queue)
 	return queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 }
 
-static bool deps_failed(const struct command *c)
+/* How many events have failed of which the driver learns. */
+static cl_uint deps_failed(const struct command *c)
 {
+	cl_uint failed = 0;
+
 	for (cl_uint i = c->num_lost; i < c->num_deps; i++)
-		if (c->deps[i]->status < CL_COMPLETE)
-			return true;
-	return false;
+		failed += c->deps[i]->status < CL_COMPLETE;
+	return failed;
 }
 
 static bool deps_done(const struct command *c)
@@ -148,7 +150,8 @@ static void *queue_work(void *data)
 {
 	struct queue *queue = data;
 	struct command *c;
-	bool failed, detached;
+	cl_uint failed;
+	bool detached;
 
 	pthread_mutex_lock(&sched_lock);
 	while (!queue->stop) {
@@ -159,6 +162,8 @@ static void *queue_work(void *data)
 		}
 		failed = deps_failed(c);
 		pthread_mutex_unlock(&sched_lock);
+		if (failed > 1 && stub_get(STUB_TWO_FAILURES_ABORT))
+			abort();
 		command_run(queue, c, failed);
 		pthread_mutex_lock(&sched_lock);
 	}

@@ -132,6 +132,8 @@ enum stub_option {
 	STUB_PRELOADED, /* clCreateContext calls stub_preloaded(), and aborts without the function */
 	STUB_ADDS_VARIABLE, /* the driver adds to its variable: 1 at the first list of devices, 2 at the start */
 	STUB_DROP_DELAY, /* milliseconds from a command's end until its references are dropped */
+	STUB_TWO_FAILURES_ABORT, /* a command aborts if two events of its wait list fail (Intel) */
+	STUB_FAILED_COMPLETE,	 /* clGetEventInfo says CL_COMPLETE of failed commands (Intel) */
 	STUB_NUM_OPTIONS
 };
 

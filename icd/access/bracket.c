@@ -193,9 +193,12 @@ static void bracket_mark_end(struct bracket *b)
 /* All commands are enqueued: the gate and "ended" may fail now. */
 static void bracket_arm(struct bracket *b)
 {
+	cl_int failure;
+
 	outcome_arm(&b->events.ended);
-	if (outcome_arm(&b->events.gate))
-		bracket_done(b, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	failure = outcome_arm(&b->events.gate);
+	if (failure)
+		bracket_done(b, failure);
 	if (!bracket_watch_overdue(b))
 		bracket_ask_now(b);
 }

@@ -41,7 +41,7 @@ bool outcome_set(struct outcome *outcome, cl_int status)
 	return after == OUTCOME_SET && outcome_decide(outcome, status);
 }
 
-bool outcome_arm(struct outcome *outcome)
+cl_int outcome_arm(struct outcome *outcome)
 {
 	int state = atomic_load(&outcome->state);
 
@@ -49,5 +49,8 @@ bool outcome_arm(struct outcome *outcome)
 	       !atomic_compare_exchange_weak(&outcome->state, &state,
 					     state < 0 ? OUTCOME_SET : OUTCOME_ARMED))
 		;
-	return state < 0 && outcome_decide(outcome, state);
+	if (state >= 0)
+		return CL_SUCCESS;
+	outcome_decide(outcome, state);
+	return state;
 }

@@ -25,7 +25,7 @@ cl_int outcome_create(struct outcome *outcome, cl_context context);
 /* Sets success, or the failure @status < 0.  Whether the event has failed by the call. */
 bool outcome_set(struct outcome *outcome, cl_int status);
 
-/* All commands behind the event are enqueued.  Whether the event has failed by the call. */
-bool outcome_arm(struct outcome *outcome);
+/* All commands behind the event are enqueued.  Returns the failure if the event has failed by the call, or 0. */
+cl_int outcome_arm(struct outcome *outcome);
 
 #endif /* ICD_ACCESS_OUTCOME_H */

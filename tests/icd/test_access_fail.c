@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,40 @@ TEST_EACH(failed_complete, struct queue_kind, queue_kinds,
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_no_sync("a");
 	expect_count("kernel increment", 0);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	run_close(&r);
+}
+
+static void CL_CALLBACK note_status(cl_event event, cl_int status, void *seen)
+{
+	(void)event;
+	atomic_store((atomic_int *)seen, status);
+}
+
+static bool status_is_told(void *seen)
+{
+	return atomic_load((atomic_int *)seen) != CL_QUEUED;
+}
+
+TEST_EACH(failure_of_list, struct queue_kind, queue_kinds,
+	  "A callback on a command's event gets the status with which the wait list failed, also "
+	  "if the list failed before the enqueue.")
+{
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done;
+	static atomic_int seen;
+
+	atomic_store(&seen, CL_QUEUED);
+	stub_set(STUB_FAILED_COMPLETE, 1); /* like Intel's CPU runtime */
+	stub_set(STUB_ENQUEUE_DELAY, 10);
+	stub_set(STUB_CALLBACK_DELAY, 1);
+	fixture_complete_event(go, -5);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, note_status, &seen), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(status_is_told, &seen));
+	EXPECT_EQ(atomic_load(&seen), -5);
 	cl.clReleaseEvent(go);
 	cl.clReleaseEvent(done);
 	run_close(&r);

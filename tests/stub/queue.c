@@ -17,19 +17,25 @@ static bool queue_is_out_of_order(const struct queue *queue)
 	return queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 }
 
-/* How many events have failed of which the driver learns. */
-static cl_uint deps_failed(const struct command *c)
+/* How many events have failed of which the driver learns.  @failure: set to the last one's status. */
+static cl_uint deps_failed(const struct command *c, cl_int *failure)
 {
 	cl_uint failed = 0;
 
-	for (cl_uint i = c->num_lost; i < c->num_deps; i++)
-		failed += c->deps[i]->status < CL_COMPLETE;
+	for (cl_uint i = c->num_lost; i < c->num_deps; i++) {
+		if (c->deps[i]->status >= CL_COMPLETE)
+			continue;
+		*failure = c->deps[i]->status;
+		failed++;
+	}
 	return failed;
 }
 
 static bool deps_done(const struct command *c)
 {
-	if ((stub_get(STUB_NO_FAILURE_CALLBACK) || c->num_lost) && deps_failed(c))
+	cl_int failure;
+
+	if ((stub_get(STUB_NO_FAILURE_CALLBACK) || c->num_lost) && deps_failed(c, &failure))
 		return true;
 	if (c->num_lost)
 		return false;
@@ -117,13 +123,15 @@ void queues_forget(void)
 	atomic_store(&ending, 0);
 }
 
-static void command_run(struct queue *queue, struct command *c, bool failed)
+/* @status: the failure of the wait list, or CL_COMPLETE */
+static void command_run(struct queue *queue, struct command *c, cl_int status)
 {
 	struct command **at = &queue->first;
-	cl_int status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	struct callback *due;
 
-	if (!failed) {
+	if (status < 0 && !stub_get(STUB_FAILED_COMPLETE))
+		status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+	if (!status) {
 		event_set_status(c->event, CL_SUBMITTED);
 		event_set_status(c->event, CL_RUNNING);
 		status = op_run(&c->op, queue->device);
@@ -150,6 +158,7 @@ static void *queue_work(void *data)
 {
 	struct queue *queue = data;
 	struct command *c;
+	cl_int failure;
 	cl_uint failed;
 	bool detached;
 
@@ -160,11 +169,12 @@ static void *queue_work(void *data)
 			pthread_cond_wait(&sched_changed, &sched_lock);
 			continue;
 		}
-		failed = deps_failed(c);
+		failure = CL_COMPLETE;
+		failed = deps_failed(c, &failure);
 		pthread_mutex_unlock(&sched_lock);
 		if (failed > 1 && stub_get(STUB_TWO_FAILURES_ABORT))
 			abort();
-		command_run(queue, c, failed);
+		command_run(queue, c, failure);
 		pthread_mutex_lock(&sched_lock);
 	}
 	detached = queue->detached;

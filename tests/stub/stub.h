@@ -133,7 +133,8 @@ enum stub_option {
 	STUB_ADDS_VARIABLE, /* the driver adds to its variable: 1 at the first list of devices, 2 at the start */
 	STUB_DROP_DELAY, /* milliseconds from a command's end until its references are dropped */
 	STUB_TWO_FAILURES_ABORT, /* a command aborts if two events of its wait list fail (Intel) */
-	STUB_FAILED_COMPLETE,	 /* clGetEventInfo says CL_COMPLETE of failed commands (Intel) */
+	/* Failed commands: CL_COMPLETE, and for callbacks the status of the wait list (Intel) */
+	STUB_FAILED_COMPLETE,
 	STUB_NUM_OPTIONS
 };
 

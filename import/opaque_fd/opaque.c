@@ -261,7 +261,7 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	struct opaque_want want = {
 		.uuid = uuid,
 		.exporters = exporters,
-		.may_keep = region->fd < 0 && region->access & IMPORT_WRITE,
+		.may_keep = region->fd < 0 && region->access & IMPORT_WRITE && !region->is_sample,
 	};
 	struct opaque *o = calloc(1, sizeof(*o));
 	struct shortage_retry retry = { 0 };

@@ -46,6 +46,7 @@ static int sample_create(unsigned int exporter, const unsigned char *uuid, size_
 	s->region.addr = s->memory.addr;
 	s->region.size = size;
 	s->region.fd = -1;
+	s->region.is_sample = true;
 	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
 	*region = &s->region;
 	return 0;

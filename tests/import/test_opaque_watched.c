@@ -10,6 +10,7 @@
 #include "harness.h"
 #include "process.h"
 
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/late_put.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "util/idle.h"
@@ -775,6 +776,22 @@ WATCHED_TEST(once, "A program that imports each range once does not open the mod
 {
 	EXPECT_EQ(driver_once(watched_map_at(0, MAP_PRIVATE), SIZE), 0);
 	EXPECT_EQ(fake_gdmabuf.opens, 0);
+}
+
+WATCHED_TEST(sample,
+	     "Samples that get an address in turn are pinned one by one, as self-tests need it.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct import_region *sample;
+		struct import_opaque out;
+
+		EXPECT_EQ(import_sample(OPAQUE_BY_RM, fake_rm.gpu[0].uuid, &sample), 0);
+		EXPECT_EQ(import_opaque(sample, fake_rm.gpu[0].uuid, 1u << OPAQUE_BY_RM, &out), 0);
+		EXPECT(out.fd >= 0);
+		close(out.fd);
+		import_put(sample);
+	}
+	EXPECT_EQ(fake_gdmabuf.watches, 0);
 }
 
 WATCHED_TEST(too_many, "If the module has no room for a watch, the import pins for itself.")

@@ -76,9 +76,8 @@ struct bench {
 
 	const char *way, *way_dmabuf; /* the method for host memory and for dma-bufs */
 	const char *why;	      /* who makes it zero copy: the sentence of `climport info` */
-	const char *kept;	      /* how host memory stays registered; NULL: never */
 	unsigned char uuid[CLIMPORT_UUID_SIZE];
-	bool is_cuda; /* climport_alloc() needs the uuid, and registrations are kept */
+	bool is_cuda; /* climport_alloc() needs the uuid, and imports pin */
 	struct bench_cuda *cuda;
 	const char *no_cuda; /* why cuda is NULL */
 
@@ -218,7 +217,6 @@ void bench_reuse(struct bench *b);
 void bench_latency(struct bench *b);
 void bench_launch(struct bench *b);
 void bench_threads(struct bench *b);
-void bench_first(struct bench *b);
 void bench_query(struct bench *b);
 void bench_export(struct bench *b);
 
@@ -244,10 +242,8 @@ const sigset_t *bench_part_ends(void);
 int bench_part_command(struct bench *b);
 
 /* Parts, by the file of their group. */
-void bench_once_part(struct bench *b);
 void bench_launch_part(struct bench *b);
 void bench_threads_part(struct bench *b);
-void bench_first_part(struct bench *b);
 void bench_query_part(struct bench *b);
 void bench_queries_part(struct bench *b);
 

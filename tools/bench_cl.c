@@ -174,7 +174,6 @@ void bench_choose(struct bench *b)
 	dmabuf = bench_cl_describe(b->platform, b->device, CL_IMPORT_TYPE_DMA_BUF_ARM);
 	b->way = host.method;
 	b->why = host.why;
-	b->kept = host.kept;
 	b->way_dmabuf = dmabuf.method ? dmabuf.method : "refused";
 	b->is_cuda = host.by_uuid && !clGetDeviceInfo(b->device, CL_DEVICE_UUID_KHR,
 						      sizeof(b->uuid), b->uuid, NULL);

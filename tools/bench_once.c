@@ -3,9 +3,8 @@
  * The host's data that a kernel reads: from the data in host memory to the sum in host memory.
  * Import of the data in place against a write to a buffer that exists already.
  *
- * An import of a range that was imported before may find a kept registration of the range's pages.
- * So the group "once" is measured in a process that keeps no registrations, and the group "again"
- * in this process, which imports the same range in each round.
+ * In the group "once" each import pins the pages.  In the group "again" the program has registered the
+ * memory (climport_register()), so that an import finds the pages pinned.
  */
 #include "bench.h"
 
@@ -13,7 +12,6 @@
 #define AGAIN "again"
 #define REUSE "reuse"
 #define ONCE_LINES 3u /* write, import, import of climport_alloc() memory */
-#define MOST_SIZES ((size_t)32)
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define SHARE_ONCE 0.3
@@ -116,8 +114,9 @@ static cl_mem bench_once_target(struct bench *b, size_t size)
 
 /* The times of ONCE_LINES for @size. */
 static void bench_once_measure(struct bench *b, size_t size, double share, size_t lines,
-			       struct bench_figure *seconds)
+			       bool registers, struct bench_figure *seconds)
 {
+	struct climport_registration registration = { 0 };
 	struct memory plain, host;
 	struct entry write = { &plain, NULL, 1, true }, import = write,
 		     alloc = { &host, NULL, 1, true };
@@ -131,6 +130,9 @@ static void bench_once_measure(struct bench *b, size_t size, double share, size_
 		seconds[i] = bench_figure_nothing();
 	if (bench_memory_create(b, &plain, MEMORY_PLAIN, size))
 		return;
+	if (registers &&
+	    climport_register(plain.address, size, 0, &registration, sizeof(registration)))
+		bench_fatal("climport_register: %s", climport_last_error());
 	memory_fill(b, &plain);
 	write.target = bench_once_target(b, size);
 	if (lines < ONCE_LINES || bench_memory_create(b, &host, MEMORY_HOST, size))
@@ -143,26 +145,10 @@ static void bench_once_measure(struct bench *b, size_t size, double share, size_
 	clReleaseMemObject(write.target);
 	if (lines == ONCE_LINES)
 		bench_memory_destroy(&host);
+	climport_unregister(&registration);
 	bench_memory_destroy(&plain);
 }
 
-void bench_once_part(struct bench *b)
-{
-	const unsigned int steps = bench_once_sizes(b);
-	struct bench_figure seconds[ONCE_LINES];
-	char text[32];
-
-	bench_make_random(b);
-	for (size_t size = BENCH_SMALLEST; size <= b->largest; size = bench_once_next(size)) {
-		bench_size_text(text, size);
-		bench_progress("end to end, %s", text);
-		bench_once_measure(b, size, SHARE_ONCE / steps, ONCE_LINES, seconds);
-		for (size_t i = 0; i < ONCE_LINES; i++)
-			bench_part_print_figure(&seconds[i]);
-	}
-}
-
-/* Without a kept registration: the range is pinned for each import. */
 static const char *bench_once_goal(size_t size)
 {
 	if (size >= 256 * MIB)
@@ -242,15 +228,14 @@ static void bench_once_report_crossing(struct bench *b, const struct once_group 
 
 static void bench_once_fresh(struct bench *b)
 {
-	double numbers[MOST_SIZES][ONCE_LINES][BENCH_FIGURE_NUMBERS];
-	size_t got = bench_part_run(b, "once", "CLIMPORT_KEEP_HOST=0", numbers[0][0],
-				    sizeof(numbers) / sizeof(double));
+	const unsigned int steps = bench_once_sizes(b);
 	struct bench_figure seconds[ONCE_LINES];
+	char text[32];
 
-	for (size_t i = 0, size = BENCH_SMALLEST; i < got / (ONCE_LINES * BENCH_FIGURE_NUMBERS);
-	     i++, size = bench_once_next(size)) {
-		for (size_t line = 0; line < ONCE_LINES; line++)
-			seconds[line] = bench_part_figure(numbers[i][line]);
+	for (size_t size = BENCH_SMALLEST; size <= b->largest; size = bench_once_next(size)) {
+		bench_size_text(text, size);
+		bench_progress("end to end, %s", text);
+		bench_once_measure(b, size, SHARE_ONCE / steps, ONCE_LINES, false, seconds);
 		bench_once_report(b, &once_groups[0], seconds, size);
 		bench_crossing_add(&b->once, size, &seconds[0], &seconds[1]);
 	}
@@ -264,13 +249,13 @@ static void bench_once_again(struct bench *b)
 	char text[32];
 
 	if (!b->is_cuda) {
-		bench_skip(AGAIN, once_groups[1].lines[1], "this device's imports keep nothing");
+		bench_skip(AGAIN, once_groups[1].lines[1], "this device's imports pin nothing");
 		return;
 	}
 	for (size_t size = BENCH_SMALLEST; size <= b->largest; size = bench_once_next(size)) {
 		bench_size_text(text, size);
 		bench_progress("end to end again, %s", text);
-		bench_once_measure(b, size, SHARE_AGAIN / steps, ONCE_LINES - 1, seconds);
+		bench_once_measure(b, size, SHARE_AGAIN / steps, ONCE_LINES - 1, true, seconds);
 		bench_once_report(b, &once_groups[1], seconds, size);
 		bench_crossing_add(&b->again, size, &seconds[0], &seconds[1]);
 	}

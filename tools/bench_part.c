@@ -17,12 +17,8 @@ static const struct bench_part {
 	bool has_device; /* run() gets an open device */
 	const char *set; /* NULL, or NAME=VALUE for the environment */
 } bench_parts[] = {
-	{ "once", bench_once_part, true, NULL },
 	{ "launch", bench_launch_part, true, NULL },
 	{ "threads", bench_threads_part, true, NULL },
-	{ "threads_rm", bench_threads_part, true, "CLIMPORT_NVIDIA_BY=rm" },
-	{ "threads_vulkan", bench_threads_part, true, "CLIMPORT_NVIDIA_BY=vulkan" },
-	{ "first", bench_first_part, true, NULL },
 	{ "queries", bench_queries_part, false, NULL },
 	/* The layer's advice to programs that import nothing is not for the user of bench. */
 	{ "query", bench_query_part, false, "CLIMPORT_LOG=off" },

@@ -44,7 +44,6 @@ static void begin_json(struct bench *b, const char *platform, const char *device
 		{ "way", b->way },
 		{ "way_dma_buf", b->way_dmabuf },
 		{ "memory", b->why },
-		{ "kept", b->kept ? b->kept : "" },
 	};
 
 	fputs("{\n", b->json);

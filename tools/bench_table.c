@@ -174,7 +174,6 @@ void bench_table_begin(struct bench *b, const char *platform, const char *versio
 	terminal_line(stdout, 10, "driver    %s", driver);
 	terminal_line(stdout, 10, "method    host memory: %s; dma-bufs: %s", b->way, b->way_dmabuf);
 	terminal_line(stdout, 10, "memory    %s", b->why);
-	terminal_line(stdout, 10, "kept      %s", b->kept ? b->kept : "nothing");
 	terminal_line(stdout, 10, "medians of up to %u runs, up to %s", b->rounds, most);
 	terminal_line(stdout, 10,
 		      "spread    how far the middle half of the runs lies apart, in percent of the "

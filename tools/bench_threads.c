@@ -133,17 +133,16 @@ void bench_threads_part(struct bench *b)
 }
 
 /* One process.  NAN: left out. */
-static double bench_threads_of(struct bench *b, const char *part, const char *set, const char *name)
+static double bench_threads_of(struct bench *b, const char *set, const char *name)
 {
 	double kernels;
 
-	if (!bench_part_run(b, part, set, &kernels, 1))
+	if (!bench_part_run(b, "threads", set, &kernels, 1))
 		return NAN;
 	bench_report(b, GROUP, name, SIZE, bench_figure_known(kernels), "1/s", NULL);
 	return kernels;
 }
 
-/* The memory is new each time, so that a program gains nothing by registrations that are kept. */
 void bench_threads(struct bench *b)
 {
 	double rm, vulkan;
@@ -152,10 +151,8 @@ void bench_threads(struct bench *b)
 		bench_skip(GROUP, "kernels of 8 threads", "this device has one exporter");
 		return;
 	}
-	rm = bench_threads_of(b, "threads_rm", "CLIMPORT_KEEP_HOST=0",
-			      "kernels of 8 threads, imports by RM");
-	bench_threads_of(b, "threads_rm", "CLIMPORT_KEEP_HOST=1", "the same, CLIMPORT_KEEP_HOST=1");
-	vulkan = bench_threads_of(b, "threads_vulkan", "CLIMPORT_KEEP_HOST=0",
+	rm = bench_threads_of(b, "CLIMPORT_NVIDIA_BY=rm", "kernels of 8 threads, imports by RM");
+	vulkan = bench_threads_of(b, "CLIMPORT_NVIDIA_BY=vulkan",
 				  "kernels of 8 threads, imports by Vulkan");
 	if (!isnan(rm) && !isnan(vulkan))
 		bench_report(b, GROUP, "  RM / Vulkan", SIZE, bench_figure_known(rm / vulkan), "x",

@@ -126,7 +126,7 @@ char *bench_verdict_once(const struct bench_crossing *once)
 		once->won ? "some sizes, and not at the largest" : "no size", largest, ratio);
 }
 
-/* Registrations are kept on NVIDIA's driver alone. */
+/* NVIDIA's driver alone pins. */
 char *bench_verdict_again(const struct bench_crossing *again)
 {
 	char wins[32];
@@ -135,12 +135,11 @@ char *bench_verdict_again(const struct bench_crossing *again)
 	if (!again->largest)
 		return NULL;
 	if (again->wins)
-		return bench_verdict_text("memory that was imported before, whose registration is "
-					  "kept, wins from %s",
+		return bench_verdict_text("memory that the program has registered wins from %s",
 					  wins);
 	if (!bench_figure_is_less(&again->write, &again->import))
-		return bench_verdict_open(again, "memory that was imported before");
-	return bench_verdict_text("memory that was imported before does not win, either");
+		return bench_verdict_open(again, "memory that the program has registered");
+	return bench_verdict_text("memory that the program has registered does not win, either");
 }
 
 char *bench_verdict_frames(const struct bench_frames *frames)

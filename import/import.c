@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "import/opaque_fd/late_put.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/ops.h"
 #include "util/log.h"
@@ -106,16 +105,10 @@ void import_put(struct import_region *region)
 	free(region);
 }
 
-uint64_t import_released(struct import_region *region)
+void import_released(struct import_region *region)
 {
 	if (region->ops->released)
 		region->ops->released(region);
-	return opaque_released(region->opaque);
-}
-
-void import_release_returned(uint64_t number)
-{
-	late_put_begin(number);
 }
 
 bool import_needs_end(const struct import_region *region)

@@ -110,11 +110,9 @@ void import_hold(struct import_region *region);
 
 /*
  * The application releases the import; the driver may hold the memory for some time.  The
- * memory conflicts with no later import from here on.  Returns a number for
- * import_release_returned(), once the driver's release has returned: the region may be gone by then.
+ * memory conflicts with no later import from here on.
  */
-uint64_t import_released(struct import_region *region);
-void import_release_returned(uint64_t number);
+void import_released(struct import_region *region);
 
 /* Drops a reference; the last one unmaps.  @region may be NULL. */
 void import_put(struct import_region *region);

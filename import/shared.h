@@ -14,7 +14,6 @@
 #define import_hold climport_private_import_hold
 #define import_put climport_private_import_put
 #define import_released climport_private_import_released
-#define import_release_returned climport_private_import_release_returned
 #define import_opaque climport_private_import_opaque
 #define import_opaque_open climport_private_import_opaque_open
 #define import_opaque_open_part climport_private_import_opaque_open_part

@@ -47,14 +47,6 @@ const struct environment_variable environment_variables[] = {
 	  "for services whose seccomp filter kills for a new process. With here and off the caller "
 	  "also tests images of imports, which end the caller if the driver crashes, and device "
 	  "memory of 512 MiB and more is not imported unless a result is kept (NVIDIA)" },
-	{ "CLIMPORT_KEEP_HOST", "layer, library", NULL, "not set: with gdmabuf alone",
-	  "whether registrations of host memory are kept across imports (NVIDIA). Not set: where "
-	  "the "
-	  "kernel module gdmabuf says that the memory is the same, or climport_register() holds "
-	  "the "
-	  "memory. 1 or on: without the module, the memory monitor says so (docs/architecture.md "
-	  "names "
-	  "what a program must not do then). 0 or off: nothing is kept" },
 	{ "CLIMPORT_NVIDIA_BY", "layer, library", NULL, "RM, and Vulkan where RM does not work",
 	  "which of NVIDIA's interfaces exports pages. For tests" },
 	{ "CLIMPORT_LIBRARY", "Python", "a file", "libclimport.so.0",

@@ -85,8 +85,7 @@ static int descriptor_mark(int fd)
 
 static bool descriptor_is_marked(const struct descriptor_own *own)
 {
-	return descriptor_is(own->fd, &own->id) &&
-	       (own->is_sole || fcntl(own->fd, F_GETSIG) == own->mark);
+	return descriptor_is(own->fd, &own->id) && fcntl(own->fd, F_GETSIG) == own->mark;
 }
 
 int descriptor_own(struct descriptor_own *own, int fd)
@@ -94,17 +93,8 @@ int descriptor_own(struct descriptor_own *own, int fd)
 	own->fd = fd;
 	own->process = fork_generation();
 	own->mark = descriptor_mark(fd);
-	own->is_sole = false;
 	own->is_gone = false;
 	return descriptor_identify(fd, &own->id);
-}
-
-int descriptor_own_sole(struct descriptor_own *own, int fd)
-{
-	int ret = descriptor_own(own, fd);
-
-	own->is_sole = true;
-	return ret;
 }
 
 static bool descriptor_is_there(const struct descriptor_own *own)

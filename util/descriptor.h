@@ -48,20 +48,13 @@ void descriptor_close(int fd, const struct descriptor_id *id);
 struct descriptor_own {
 	int fd; /* -1: no descriptor */
 	uint32_t process;
-	int mark;	     /* of the open file; with @is_sole not needed */
-	bool is_sole;	     /* no other open file has the identity */
+	int mark;	     /* of the open file */
 	atomic_bool is_gone; /* seen to be closed: a later file at the number is another's */
 	struct descriptor_id id;
 };
 
 /* Takes @fd over, and marks the open file.  0, or -EBADF, logged. */
 int descriptor_own(struct descriptor_own *own, int fd);
-
-/*
- * The same for a file that nobody can open a second time, such as a userfaultfd, which has an inode of
- * its own from Linux 5.12 on: the identity tells the file, and each look is a system call less.
- */
-int descriptor_own_sole(struct descriptor_own *own, int fd);
 
 /* Whether the process itself made the descriptor, and the program has not closed the descriptor. */
 bool descriptor_is_own(struct descriptor_own *own);

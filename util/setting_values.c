@@ -15,7 +15,6 @@ static const struct setting {
 	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "1 or 0" },
 	{ "CLIMPORT_HOST_PTR", "1 or 0" },
 	{ "CLIMPORT_PROBE", "process, here or off" },
-	{ "CLIMPORT_KEEP_HOST", "1, on, 0 or off" },
 	{ "CLIMPORT_NVIDIA_BY", "rm or vulkan" },
 	{ "CLIMPORT_NUMBA_VMM", "1 or 0" },
 	{ "CLIMPORT_NUMBA_SYNC", "1 or 0" },

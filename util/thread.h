@@ -45,20 +45,15 @@ static inline void thread_cancel_restore(const int *before)
 		__attribute__((cleanup(thread_cancel_restore), unused)) = thread_cancel_disable()
 
 /* On CLOCK_MONOTONIC. */
-static inline struct timespec thread_time_in_us(long us)
+static inline struct timespec thread_time_in(unsigned int ms)
 {
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_nsec += us * 1000;
+	time.tv_nsec += ms * 1000000L;
 	time.tv_sec += time.tv_nsec / 1000000000;
 	time.tv_nsec %= 1000000000;
 	return time;
-}
-
-static inline struct timespec thread_time_in(unsigned int ms)
-{
-	return thread_time_in_us(ms * 1000L);
 }
 
 /* What a thread of climport blocks that the calling thread starts. */

@@ -25,7 +25,6 @@ cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
  */
 static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const struct memobj *import)
 {
-	uint64_t release = 0;
 	cl_int err;
 	THREAD_NO_CANCEL();
 
@@ -33,10 +32,9 @@ static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const str
 		queue_bracket_close_region(gone->region);
 	if (import) {
 		mapping_release(import->region);
-		release = import_released(import->region);
+		import_released(import->region);
 	}
 	err = memobj_watch_release(mem);
-	import_release_returned(release);
 	if (err)
 		memobj_undo_release(mem, gone);
 	else

@@ -2,8 +2,8 @@
 /*
  * Backing buffers: hidden buffers, of which imports are parts (part.h).
  *
- * A backing buffer over memory that stays registered (climport_alloc()'s, and the host's pages that a
- * monitor watches or the program has registered) is kept for the next import of a part of the memory:
+ * A backing buffer over memory that stays registered (climport_alloc()'s, and the host's pages that the
+ * kernel module watches or the program has registered) is kept for the next import of a part of the memory:
  * a driver may make a buffer in 40 us and more, and pin the host's pages, and a sub-buffer in less
  * than a microsecond.  A context has one backing buffer of a registration, whatever the flags of the
  * imports: flags of a sub-buffer may be stricter than the flags of its buffer.

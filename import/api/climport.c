@@ -15,7 +15,7 @@
 #include "import/export/export.h"
 #include "import/export/registration.h"
 #include "import/opaque_fd/opaque.h"
-#include "import/opaque_fd/opaque_host.h"
+#include "import/opaque_fd/opaque_watched.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -70,7 +70,7 @@ PUBLIC void climport_invalidate(const void *address, size_t size)
 	THREAD_NO_CANCEL();
 
 	export_invalidate((uintptr_t)address, size);
-	opaque_host_invalidate((uintptr_t)address, size);
+	opaque_watched_invalidate((uintptr_t)address, size);
 }
 
 /* A promise has nothing of the layer's but its slot. */
@@ -178,7 +178,7 @@ PUBLIC int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entri
 	if (!ret)
 		export_set_limits(kind == CLIMPORT_DEVICE, bytes, entries);
 	if (!ret && kind == CLIMPORT_HOST)
-		opaque_host_set_limits(bytes, entries);
+		opaque_watched_set_limits(bytes, entries);
 	return climport_error_end(ret);
 }
 
@@ -187,7 +187,7 @@ PUBLIC void climport_drop_all(void)
 	THREAD_NO_CANCEL();
 
 	export_drop_idle();
-	opaque_host_drop_idle();
+	opaque_watched_drop_idle();
 	device_pools_trim();
 }
 

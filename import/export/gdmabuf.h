@@ -64,6 +64,9 @@ struct gdmabuf_watch {
  */
 int gdmabuf_watch_probe(void);
 
+/* What gdmabuf_watch_probe() says, as a clause for `climport info`. */
+const char *gdmabuf_watch_describe(void);
+
 /*
  * Watches the whole pages around the range: the word changes before the call returns that takes a
  * page away from the address.  Errors as gdmabuf_watch_probe(); -ENOSPC: too many watches; -EINVAL:

@@ -9,6 +9,7 @@
 #include "import/export/gdmabuf.h"
 #include "import/export/gdmabuf_context.h"
 #include "util/fork.h"
+#include "util/thread.h"
 
 /* Opens the device and closes the device: an open device cannot be unloaded. */
 static int gdmabuf_watch_try(void)
@@ -54,6 +55,24 @@ int gdmabuf_watch_probe(void)
 	if (!ret)
 		gdmabuf_context_end_use(ctx);
 	return ret;
+}
+
+const char *gdmabuf_watch_describe(void)
+{
+	THREAD_NO_CANCEL();
+
+	switch (gdmabuf_watch_probe()) {
+	case 0:
+		return "the kernel module gdmabuf tells of changes";
+	case -EACCES:
+		return "/dev/gdmabuf may not be opened";
+	case -EOPNOTSUPP:
+		return "the kernel module gdmabuf is too old to watch host memory";
+	case -ENXIO:
+		return "the kernel module gdmabuf is not loaded";
+	default:
+		return "/dev/gdmabuf cannot be opened: memory or descriptors are short";
+	}
 }
 
 static int gdmabuf_watch_call(struct gdmabuf_context *ctx, uintptr_t address, size_t size,

@@ -13,7 +13,6 @@
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/rm/rm.h"
 #include "import/nvidia/vulkan/vulkan.h"
-#include "import/opaque_fd/opaque_host.h"
 #include "util/log.h"
 #include "util/setting.h"
 
@@ -114,8 +113,7 @@ static const struct opaque_exporter exporters[OPAQUE_EXPORTERS] = {
 		.sample_free = exporter_unmap_page,
 		.import_host = exporter_rm_host,
 		.import_dmabuf = exporter_rm_dmabuf,
-		.get_kept = opaque_host_get,
-		.find_kept = opaque_host_find,
+		.keeps_pages = true,
 	},
 	[OPAQUE_BY_VULKAN] = {
 		.facts = {

@@ -8,8 +8,6 @@
 
 #include "import/import.h"
 
-struct opaque_hold;
-
 /* An exporter is asked before those with higher numbers.  Results of self-tests have the names. */
 enum opaque_exporter_id { OPAQUE_BY_CUDA, OPAQUE_BY_RM, OPAQUE_BY_VULKAN, OPAQUE_EXPORTERS };
 _Static_assert((int)OPAQUE_EXPORTERS == IMPORT_EXPORTERS, "a fact for each row");
@@ -46,10 +44,8 @@ struct opaque_exporter {
 	/* NULL: no @memory to free. */
 	void (*free)(void *memory);
 
-	/* NULL, or opaque_host_get(): registrations that stay after their imports. */
-	int (*get_kept)(uintptr_t address, size_t size, struct opaque_hold *hold);
-	/* With get_kept: opaque_host_find(), before the memory is identified. */
-	bool (*find_kept)(uintptr_t address, size_t size, struct opaque_hold *hold);
+	/* Without free(): registrations of host memory may stay after their imports. */
+	bool keeps_pages;
 	/* NULL, or whether a device takes dma-bufs of any memory, of devices too. */
 	bool (*takes_all_dmabufs)(const unsigned char *uuid);
 };

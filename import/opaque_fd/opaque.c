@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "import/export/gdmabuf.h"
 #include "import/export/origin.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/pinnable.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque_cuda.h"
-#include "import/opaque_fd/opaque_host.h"
-#include "import/opaque_fd/watcher.h"
+#include "import/opaque_fd/opaque_registered.h"
+#include "import/opaque_fd/opaque_watched.h"
 #include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/log.h"
@@ -58,6 +59,11 @@ static struct opaque_pages opaque_pages_of(uintptr_t address, size_t size)
 	return (struct opaque_pages){ base, ((address + size + mask) & ~mask) - base };
 }
 
+static bool opaque_host_make_room(uint32_t count)
+{
+	return opaque_watched_make_room(count) || opaque_registered_make_room(count);
+}
+
 static struct shortage_giver opaque_host_giver = { .give_up = opaque_host_make_room };
 
 /* The registration in @opaque.  The descriptor is not made yet. */
@@ -97,6 +103,13 @@ static int opaque_by_own_pages(unsigned int exporter, const unsigned char *uuid,
 	return 0;
 }
 
+/* The program's registration, or the module's watch. */
+static int opaque_get_kept(uintptr_t address, size_t size, struct opaque_hold *hold)
+{
+	return opaque_registered_get(address, size, hold) ? opaque_watched_get(address, size, hold)
+							  : 0;
+}
+
 /*
  * Not shared by imports, unless somebody notices changes of the memory: a program may unmap the
  * memory after the release of its buffer, and map other memory there, before the driver has
@@ -108,21 +121,26 @@ static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, si
 	unsigned int exporter = opaque_exporter_choose(want->exporters);
 	const struct opaque_exporter *row = opaque_exporter_get(exporter);
 
-	if (want->may_keep && row->get_kept && !row->get_kept(address, size, &opaque->hold))
+	if (want->may_keep && row->keeps_pages && !opaque_get_kept(address, size, &opaque->hold))
 		return opaque_by_registration(address, size, opaque, out);
 	return opaque_by_own_pages(exporter, want->uuid, address, size, opaque, out);
 }
 
 /*
- * Memory of a registration that is current has been identified before the registration began, and is
- * still the same memory: libcuda is not asked again.
+ * Memory of a watch that is current has been identified before the watch began, and is still the same
+ * memory: libcuda is not asked again.  False as well for memory that the program registers, as
+ * opaque_get_kept() prefers the program's registration.
  */
-static bool opaque_find_kept(const struct opaque_want *want, uintptr_t address, size_t size,
-			     struct opaque_hold *hold)
+static bool opaque_find_watched(const struct opaque_want *want, uintptr_t address, size_t size,
+				struct opaque_hold *hold)
 {
-	const struct opaque_exporter *row = opaque_exporter(want);
-
-	return want->may_keep && row->find_kept && row->find_kept(address, size, hold);
+	if (!want->may_keep || !opaque_exporter(want)->keeps_pages ||
+	    !opaque_watched_find(address, size, hold))
+		return false;
+	if (!opaque_registered_has(address, size))
+		return true;
+	opaque_cache_put(hold);
+	return false;
 }
 
 /* CUDA's memory by CUDA, other pages by another exporter. */
@@ -133,7 +151,7 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 	int ret;
 
 	if (opaque_cache_find(&opaque_cuda_cache, address, size, &opaque->hold) ||
-	    opaque_find_kept(want, address, size, &opaque->hold))
+	    opaque_find_watched(want, address, size, &opaque->hold))
 		return opaque_by_registration(address, size, opaque, out);
 	ret = cuda_identify(address, &memory);
 	if (ret)
@@ -351,13 +369,6 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 	return ret && is_part ? opaque_open_part(opaque, uuid, out) : ret;
 }
 
-uint64_t opaque_released(struct opaque *opaque)
-{
-	if (!opaque || !opaque->hold.of)
-		return 0;
-	return opaque_cache_announce_put(&opaque->hold, opaque->size);
-}
-
 void opaque_put(struct opaque *opaque)
 {
 	if (!opaque)
@@ -370,7 +381,7 @@ const char *opaque_describe_kept(unsigned int exporters)
 {
 	const struct opaque_want want = { .exporters = exporters };
 
-	return opaque_exporter(&want)->get_kept ? watcher_describe() : NULL;
+	return opaque_exporter(&want)->keeps_pages ? gdmabuf_watch_describe() : NULL;
 }
 
 static _Atomic(opaque_forget_fn) opaque_forgetter;
@@ -422,7 +433,7 @@ unsigned int opaque_share_most(enum import_share share)
 {
 	switch (share) {
 	case IMPORT_SHARE_UNASKED:
-		return opaque_host_most_idle();
+		return opaque_watched_most_idle();
 	case IMPORT_SHARE_ALLOCATED:
 		return descriptor_share(OPAQUE_ALLOCATED_PART, OPAQUE_ALLOCATED_MOST);
 	default:
@@ -434,5 +445,6 @@ void opaque_stats(struct cache_stats *sum)
 {
 	*sum = (struct cache_stats){ 0 };
 	opaque_cache_add_stats(&opaque_cuda_cache, sum);
-	opaque_host_add_stats(sum);
+	opaque_watched_add_stats(sum);
+	opaque_registered_add_stats(sum);
 }

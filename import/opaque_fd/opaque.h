@@ -23,9 +23,6 @@ int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID
 /* See import_describe_kept(). */
 const char *opaque_describe_kept(unsigned int exporters);
 
-/* The application releases the import, see import_released().  @opaque may be NULL. */
-uint64_t opaque_released(struct opaque *opaque);
-
 /* @opaque may be NULL. */
 void opaque_put(struct opaque *opaque);
 

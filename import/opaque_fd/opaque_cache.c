@@ -3,12 +3,14 @@
 
 #include <errno.h>
 
+#include "import/opaque_fd/exporter.h"
 #include "util/idle.h"
 #include "util/log.h"
 #include "util/publish.h"
 
 #define OPAQUE_CACHE_PATIENCE_MS 100u
 #define OPAQUE_CACHE_LONGEST_WAIT 256u
+#define OPAQUE_CACHE_HOST_NAMES ((uint64_t)1 << 63)
 
 /* The caches that exist, the newest first. */
 static struct opaque_cache *_Atomic opaque_caches;
@@ -134,33 +136,24 @@ static void opaque_cache_tidy_later(struct opaque_cache *of)
 	idle_watch(&opaque_cache_watcher);
 }
 
-uint64_t opaque_cache_announce_put(struct opaque_hold *hold, size_t size)
-{
-	return late_put_announce(&hold->put, hold->of, size);
-}
-
-void opaque_cache_wait_for_puts(struct opaque_cache *of, const struct late_put_patience *patience)
-{
-	late_put_wait(of, patience);
-}
-
-static void opaque_cache_end_hold(struct opaque_hold *hold)
-{
-	late_put_end(&hold->put);
-	hold->of = NULL;
-}
-
 void opaque_cache_put(struct opaque_hold *hold)
 {
 	if (cache_put_only(opaque_cache_of(hold->of), &hold->ref))
 		opaque_cache_tidy_later(hold->of);
-	opaque_cache_end_hold(hold);
+	hold->of = NULL;
 }
 
 void opaque_cache_put_now(struct opaque_hold *hold)
 {
 	cache_put(opaque_cache_of(hold->of), &hold->ref);
-	opaque_cache_end_hold(hold);
+	hold->of = NULL;
+}
+
+uint64_t opaque_cache_name_host(void)
+{
+	static _Atomic uint64_t last;
+
+	return OPAQUE_CACHE_HOST_NAMES | (atomic_fetch_add(&last, 1) + 1);
 }
 
 void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque *out)
@@ -202,15 +195,18 @@ void opaque_cache_refuse(const struct opaque_hold *hold)
 
 int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid, int *fd)
 {
-	return hold->of->source->open(hold->ref.pin, uuid, fd);
-}
+	const struct opaque_source *source = hold->of->source;
+	const struct cache_pin *pin = hold->ref.pin;
+	struct opaque_export export;
+	int ret;
 
-void opaque_cache_drop_stale(struct opaque_cache *of, uintptr_t address, size_t size)
-{
-	struct cache *cache = opaque_cache_of(of);
-
-	if (cache)
-		cache_drop_stale(cache, address, size);
+	if (source->open)
+		return source->open(pin, uuid, fd);
+	ret = opaque_exporter_get(source->exporter)
+		      ->import_host(uuid, (void *)pin->base, pin->size, &export);
+	if (!ret)
+		*fd = export.fd;
+	return ret;
 }
 
 static void opaque_cache_tidy_by_idle(struct opaque_cache *of)

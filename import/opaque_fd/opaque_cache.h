@@ -22,7 +22,6 @@
 
 #include "import/cache/cache.h"
 #include "import/import.h"
-#include "import/opaque_fd/late_put.h"
 
 /*
  * Who pins the whole of a registration is refused, and tries again after twice as many imports as
@@ -38,7 +37,10 @@ struct opaque_source {
 	struct cache_source cache; /* pins without descriptors */
 	unsigned int exporter;
 	enum import_share share; /* struct import_opaque's */
-	/* A new descriptor of all of the memory for the device; 0 or a negative errno, logged. */
+	/*
+	 * A new descriptor of all of the memory for the device; 0 or a negative errno, logged.
+	 * NULL: of the pin's pages, by @exporter.
+	 */
 	int (*open)(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
 	/* NULL: the memory is the host's. */
 	bool (*is_on_device)(const struct cache_pin *pin);
@@ -59,7 +61,6 @@ struct opaque_cache {
 struct opaque_hold {
 	struct opaque_cache *of; /* NULL: none */
 	struct cache_ref ref;
-	struct late_put put;
 };
 
 /* NULL: nothing was ever registered. */
@@ -87,18 +88,14 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
  */
 void opaque_cache_put(struct opaque_hold *hold);
 
-/*
- * The application releases an import of @size bytes, and the put of @hold is to come: late_put.h has
- * the rest.  @hold stays at its address until the put.
- */
-uint64_t opaque_cache_announce_put(struct opaque_hold *hold, size_t size);
-void opaque_cache_wait_for_puts(struct opaque_cache *of, const struct late_put_patience *patience);
-
 /* Whether the idle thread has registrations to end, or is ending some. */
 bool opaque_cache_is_ending(struct opaque_cache *of);
 
 /* opaque_cache_put() for a caller that may call the driver. */
 void opaque_cache_put_now(struct opaque_hold *hold);
+
+/* A name for a registration of host memory, apart from CUDA's buffer ids. */
+uint64_t opaque_cache_name_host(void);
 
 /* The registration, without a descriptor. */
 void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque *out);
@@ -110,12 +107,9 @@ void opaque_cache_refuse(const struct opaque_hold *hold);
 /* See struct opaque_source. */
 int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid, int *fd);
 
-/* Takes out the stale registrations that touch the range. */
-void opaque_cache_drop_stale(struct opaque_cache *of, uintptr_t address, size_t size);
-
 /*
- * The same, for a caller that may be a driver's callback.  No look-up finds the registrations any
- * more.  The idle thread ends them, for which the caller waits: not for long, since the driver may
+ * Takes out the stale registrations that touch the range: no look-up finds them any more.  The
+ * caller may be a driver's callback.  The idle thread ends them, for which the caller waits: not for long, since the driver may
  * wait for the end of its callback.
  */
 void opaque_cache_drop_stale_by_idle(struct opaque_cache *of, uintptr_t address, size_t size);

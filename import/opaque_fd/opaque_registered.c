@@ -7,8 +7,6 @@
 #include "import/export/host_registration.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
-#include "import/opaque_fd/opaque_host.h"
-#include "import/opaque_fd/watcher.h"
 #include "util/log.h"
 
 struct opaque_registered_made {
@@ -28,7 +26,7 @@ static int opaque_registered_pin(void *unused, const void *registration, uintptr
 	made->registration = *(const struct host_registration *)registration;
 	pin->base = made->registration.base;
 	pin->size = made->registration.size;
-	pin->number = opaque_host_name();
+	pin->number = opaque_cache_name_host();
 	pin->data = made;
 	return 0;
 }
@@ -63,7 +61,6 @@ static const struct opaque_source opaque_registered_source = {
 	},
 	.exporter = OPAQUE_BY_RM,
 	.share = IMPORT_SHARE_REGISTERED,
-	.open = opaque_host_open,
 	.refusals = opaque_registered_refusals,
 };
 
@@ -87,7 +84,7 @@ int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *ho
 	struct host_registration registration;
 	int ret;
 
-	if (!host_registration_exists() || watcher_is_forbidden())
+	if (!host_registration_exists())
 		return -ENOENT;
 	if (opaque_cache_find(&opaque_registered_cache, address, size, hold))
 		return 0;

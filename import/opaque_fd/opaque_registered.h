@@ -11,7 +11,8 @@
 #include "import/opaque_fd/opaque_cache.h"
 
 /*
- * As opaque_host_get().  -ENOENT, not logged: no registration covers the range.
+ * Finds or makes a registration of the pages.  Returns 0; or a negative errno, not logged: the caller
+ * pins for itself.  -ENOENT: no registration of the program's covers the range.
  */
 int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *hold);
 

@@ -231,7 +231,6 @@ struct climport_registration {
  * keeps of a registration takes a descriptor of the process: an eighth of the descriptors that the
  * process may have (RLIMIT_NOFILE) is kept without imports, of all contexts together, and what was
  * imported last stays.
- * CLIMPORT_KEEP_HOST=0 in the environment makes each import pin for itself.
  *
  * If the process may open /dev/gdmabuf, @fd is a dma-buf of the pages, which stay pinned and count
  * as locked memory (RLIMIT_MEMLOCK), and the module keeps the pages for registrations to come as
@@ -320,8 +319,7 @@ int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entries);
  * Gives up all memory that climport keeps without users, of all kinds: before a program sleeps,
  * hands a GPU on, or measures.  Later exports and imports register and pin anew.  For memory that
  * drivers hold, a thread of climport's calls the drivers, and climport_drop_all() waits 100 ms at
- * most, and before that 50 ms at most for imports that the program has released and a driver has not
- * ended.  The pools of climport_torch_alloc() and climport_cupy_alloc() wait for their devices.
+ * most.  An import that the program has released has a user until the driver ends it.  The pools of climport_torch_alloc() and climport_cupy_alloc() wait for their devices.
  */
 void climport_drop_all(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registrations of host memory stay after an import.  A later import of the address must never have
- * the old memory.
+ * Where the kernel module watches, registrations of host memory stay after an import.  A later import
+ * of the address must never have the old memory.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,13 +22,6 @@ struct change {
 	const char *name;
 	bool (*make)(unsigned char *p, unsigned char *spare);
 };
-
-/* The layer reads the environment at the first import. */
-static void kept_open(void)
-{
-	setenv("CLIMPORT_KEEP_HOST", "1", 1);
-	gpu_session_open(&ours);
-}
 
 static void *kept_map(void *at)
 {
@@ -119,7 +112,7 @@ TEST_EACH(kept, struct change, changes,
 	unsigned char *p = kept_map(NULL), *spare = kept_map(NULL), *before = malloc(SIZE);
 
 	EXPECT(p != MAP_FAILED && spare != MAP_FAILED && before);
-	kept_open();
+	gpu_session_open(&ours);
 	for (int i = 0; i < ROUNDS; i++) {
 		for (int j = 0; j < IMPORTS; j++)
 			kept_use(p, before);
@@ -139,7 +132,7 @@ TEST(kept_while_used, "If memory is unmapped during an import, the import keeps 
 	if (!gpu.is_opaque)
 		test_skip("this device takes host memory by the address");
 	EXPECT(p != MAP_FAILED && before);
-	kept_open();
+	gpu_session_open(&ours);
 	for (int i = 0; i < 50; i++) {
 		cl_mem mem;
 
@@ -207,7 +200,7 @@ TEST(kept_threads, "Eight threads can allocate, import and free memory at the sa
 {
 	static struct allocator allocators[THREADS];
 
-	kept_open();
+	gpu_session_open(&ours);
 	for (int i = 0; i < THREADS; i++) {
 		allocators[i] = (struct allocator){ .seed = random_number() };
 		allocators[i].queue = gpu_session_queue(&ours, 0);

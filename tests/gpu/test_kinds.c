@@ -204,7 +204,6 @@ TEST_EACH(remapped, struct kind, pinned_kinds,
 
 	kind_need_pins();
 	EXPECT(old && now);
-	setenv("CLIMPORT_KEEP_HOST", "0", 1);
 	gpu_session_open(&ours);
 	for (int i = 0; i < ROUNDS; i++) {
 		p = kind_map(row);

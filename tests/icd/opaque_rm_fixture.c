@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "opaque_rm_fixture.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@ struct fake_vulkan *opaque_rm_reset(void)
 	stub_set(STUB_OPAQUE_CACHED, 1);
 	fake_rm_reset(1);
 	memcpy(fake_rm.gpu[0].uuid, uuid, sizeof(uuid));
-	setenv("CLIMPORT_KEEP_HOST", "0", 1);
+	fake_gdmabuf.open_error = ENOENT;
 	unsetenv("CLIMPORT_NVIDIA_BY");
 	vk->calls = vk->imports = 0;
 	return vk;
@@ -38,7 +39,6 @@ void opaque_rm_close(void)
 	EXPECT_EQ(fake_rm.misuses, 0);
 	EXPECT_EQ(fake_rm_held().objects, 0);
 	unsetenv("CLIMPORT_NVIDIA_BY");
-	unsetenv("CLIMPORT_KEEP_HOST");
 	fake_rm.is_present = false;
 }
 

@@ -8,9 +8,10 @@
 
 #include "opaque_fixture.h"
 
+#include "tests/import/fake_gdmabuf.h"
 #include "fake_rm.h"
 
-/* The controls are at their defaults, and no layer is loaded. */
+/* The controls are at their defaults, no layer is loaded, and no kernel module gdmabuf. */
 struct fake_vulkan *opaque_rm_reset(void);
 
 /* Closes the nodes as a program may: the next import makes a client, a device and an anchor. */

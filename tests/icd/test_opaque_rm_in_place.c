@@ -105,7 +105,6 @@ TEST(rm_in_place_registered, "Buffers on memory that the program has registered 
 	unsigned char *p;
 
 	rm_in_place_open();
-	unsetenv("CLIMPORT_KEEP_HOST");
 	p = mmap(NULL, RM_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(p != MAP_FAILED);
 	EXPECT_EQ(climport_register(p, RM_PAGES * PAGE, 0, &r, sizeof(r)), 0);

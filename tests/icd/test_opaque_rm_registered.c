@@ -27,7 +27,6 @@ static void registered_use_stub(void)
 {
 	unsigned char *p = registered_map(PAGE);
 
-	unsetenv("CLIMPORT_KEEP_HOST");
 	opaque_rm_open();
 	registered_import_once(p);
 	opaque_rm_settle(0);

@@ -7,6 +7,5 @@
 #include <stdbool.h>
 
 extern atomic_bool driver_time_passes; /* false at first */
-extern atomic_uint driver_ages;	       /* calls of cache_age() while time passes */
 
 #endif

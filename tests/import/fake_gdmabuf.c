@@ -13,7 +13,7 @@
 
 #define PAGE 4096
 #define GPU_PAGE 65536
-#define SLOTS 16
+#define SLOTS 128
 #define DEVICE "gdmabuf-device"
 #define OWNER (PAGE - 4) /* offset of the opener's process id in the device's file */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opaque descriptors of host memory that the program has registered, on the fakes of RM and of the
- * kernel module.  The ranges are too small for the memory monitor.
+ * kernel module.
  */
 #include "driver_fixture.h"
 #include "fake_gdmabuf.h"
@@ -347,26 +347,6 @@ TEST(stale,
      "If the module's status word says that the pages have changed, the next import pins anew.")
 {
 	registered_in_own_process(registered_body_stale);
-}
-
-static void registered_body_turned_off(void)
-{
-	struct host_registration r;
-	uintptr_t p;
-
-	setenv("CLIMPORT_KEEP_HOST", "0", 1);
-	registered_begin();
-	p = registered_map_shared();
-	r = registered_of(p, SIZE);
-	EXPECT_EQ(driver_once(p, SIZE), 0);
-	EXPECT_EQ(driver_once(p, SIZE), 0);
-	registered_drop(&r);
-	registered_end();
-}
-
-TEST(turned_off, "With CLIMPORT_KEEP_HOST=0 registered memory is pinned for each import.")
-{
-	registered_in_own_process(registered_body_turned_off);
 }
 
 REGISTERED_TEST(devices, "Each device has its pin, and all pins go with the registration.")

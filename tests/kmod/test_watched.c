@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * climport's watches of host memory on the real module: without a request, for all memory; and the
- * registrations that rest on the watches.
- */
+/* climport's watches of host memory on the real module, and the registrations that rest on them. */
 #include "gdm.h"
 #include "harness.h"
 
 #include "driver_fixture.h"
 #include "fake_rm.h"
-#include "import/opaque_fd/watcher.h"
+#include "import/export/gdmabuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,29 +16,27 @@
 
 enum { LENGTH = 16 * PAGE };
 
-static void watcher_told_nothing(uintptr_t address, size_t size)
+static bool watched_is_current(const struct gdmabuf_watch *watch)
 {
-	(void)address, (void)size;
+	return *watch->status == watch->generation;
 }
 
-static struct watcher_watch watcher_begin_on(const void *p, size_t size)
+static struct gdmabuf_watch watched_begin_on(const void *p, size_t size)
 {
-	struct watcher_watch watch = { 0 };
+	struct gdmabuf_watch watch;
 
 	close(gdm_open());
-	EXPECT(watcher_is_possible(size));
-	EXPECT_EQ(watcher_watch((uintptr_t)p, size, watcher_told_nothing, &watch), 0);
-	EXPECT(watch.by == &watcher_gdmabuf);
-	EXPECT(watcher_is_current(&watch));
+	EXPECT_EQ(gdmabuf_watch_begin((uintptr_t)p, size, &watch), 0);
+	EXPECT(watched_is_current(&watch));
 	return watch;
 }
 
-static unsigned char *watcher_map_anonymous(void)
+static unsigned char *watched_map_anonymous(void)
 {
 	return pages_new(LENGTH, 1);
 }
 
-static unsigned char *watcher_map_memfd(void)
+static unsigned char *watched_map_memfd(void)
 {
 	int fd = memfd_create("watched", MFD_CLOEXEC);
 	void *p;
@@ -54,7 +49,7 @@ static unsigned char *watcher_map_memfd(void)
 	return p;
 }
 
-static unsigned char *watcher_map_file(void)
+static unsigned char *watched_map_file(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	void *p = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
@@ -65,110 +60,107 @@ static unsigned char *watcher_map_file(void)
 	return p;
 }
 
-static const struct watcher_memory {
+static const struct watched_memory {
 	const char *name;
 	unsigned char *(*map)(void);
-} watcher_memories[] = {
-	{ "anonymous", watcher_map_anonymous },
-	{ "memfd", watcher_map_memfd },
-	{ "file", watcher_map_file },
+} watched_memories[] = {
+	{ "anonymous", watched_map_anonymous },
+	{ "memfd", watched_map_memfd },
+	{ "file", watched_map_file },
 };
 
 TEST_EACH(
-	watcher_real, struct watcher_memory, watcher_memories,
+	watched_real, struct watched_memory, watched_memories,
 	"climport's watch is current while the memory is used, and stale after munmap() and mmap() "
 	"at the address.")
 {
 	unsigned char *p = row->map();
-	struct watcher_watch watch = watcher_begin_on(p, LENGTH);
+	struct gdmabuf_watch watch = watched_begin_on(p, LENGTH);
 
 	memset(p, 7, LENGTH);
-	EXPECT(watcher_is_current(&watch));
+	EXPECT(watched_is_current(&watch));
 	EXPECT_EQ(munmap(p, LENGTH), 0);
-	EXPECT(!watcher_is_current(&watch));
+	EXPECT(!watched_is_current(&watch));
 	EXPECT(mmap(p, LENGTH, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p);
-	EXPECT(!watcher_is_current(&watch));
-	watcher_put(&watch);
+	EXPECT(!watched_is_current(&watch));
+	gdmabuf_watch_drop(&watch);
 	munmap(p, LENGTH);
 }
 
-static struct watcher_watch watcher_parents;
+static struct gdmabuf_watch watched_parents;
 
-static void watcher_in_child(void *p)
+static void watched_in_child(void *p)
 {
-	struct watcher_watch own;
+	struct gdmabuf_watch own;
 
-	EXPECT(!watcher_is_current(&watcher_parents));
-	watcher_put(&watcher_parents);
-	own = watcher_begin_on(p, LENGTH);
+	gdmabuf_watch_drop(&watched_parents);
+	own = watched_begin_on(p, LENGTH);
 	EXPECT_EQ(munmap(p, LENGTH), 0);
-	EXPECT(!watcher_is_current(&own));
+	EXPECT(!watched_is_current(&own));
 }
 
-TEST(watcher_real_fork,
-     "In a child the parent's watch is stale, and the child's changes are the child's.")
+TEST(watched_real_fork,
+     "A child ends no watch of its parent's, and the child's changes are the child's.")
 {
-	unsigned char *p = watcher_map_memfd();
+	unsigned char *p = watched_map_memfd();
 
-	watcher_parents = watcher_begin_on(p, LENGTH);
-	EXPECT_EQ(in_child(watcher_in_child, p), 0);
-	EXPECT(watcher_is_current(&watcher_parents));
-	watcher_put(&watcher_parents);
+	watched_parents = watched_begin_on(p, LENGTH);
+	EXPECT_EQ(in_child(watched_in_child, p), 0);
+	EXPECT(watched_is_current(&watched_parents));
+	gdmabuf_watch_drop(&watched_parents);
 	munmap(p, LENGTH);
 }
 
-static void watcher_as_user(void *p)
+static void watched_as_user(void *p)
 {
-	struct watcher_watch watch;
+	struct gdmabuf_watch watch;
 
 	become_user(0);
-	watch = watcher_begin_on(p, LENGTH);
-	EXPECT(watcher_is_current(&watch));
+	watch = watched_begin_on(p, LENGTH);
+	EXPECT(watched_is_current(&watch));
 }
 
-static void watcher_permit(mode_t mode)
+static void watched_permit(mode_t mode)
 {
 	EXPECT_EQ(chmod("/dev/gdmabuf", mode), 0);
 }
 
-TEST(watcher_real_memlock, "A user whose RLIMIT_MEMLOCK is 0 has watches.")
+TEST(watched_real_memlock, "A user whose RLIMIT_MEMLOCK is 0 has watches.")
 {
 	close(gdm_open());
-	watcher_permit(0666);
-	EXPECT_EQ(in_child(watcher_as_user, watcher_map_anonymous()), 0);
-	watcher_permit(0660);
+	watched_permit(0666);
+	EXPECT_EQ(in_child(watched_as_user, watched_map_anonymous()), 0);
+	watched_permit(0660);
 }
 
-static void watcher_refused(void *unused)
+static void watched_refused(void *unused)
 {
 	(void)unused;
 	become_user(0);
-	if (watcher_is_possible(LENGTH))
+	if (gdmabuf_watch_probe() != -EACCES)
 		_exit(1);
-	if (!strstr(watcher_describe(), "/dev/gdmabuf may not be opened"))
-		_exit(2);
 }
 
-TEST(watcher_real_refused, "A user who may not open the device has no watches.")
+TEST(watched_real_refused, "A user who may not open the device has no watches.")
 {
 	close(gdm_open());
-	EXPECT_EQ(in_child(watcher_refused, NULL), 0);
+	EXPECT_EQ(in_child(watched_refused, NULL), 0);
 }
 
 enum { ROUNDS = 3000 };
 
-TEST(watcher_real_many, "Watches that are put leave no watch in the module.")
+TEST(watched_real_many, "Watches that are put leave no watch in the module.")
 {
 	long long before = gdm_read_total("host-watches");
-	unsigned char *p = watcher_map_anonymous();
+	unsigned char *p = watched_map_anonymous();
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct watcher_watch watch = watcher_begin_on(p, LENGTH);
+		struct gdmabuf_watch watch = watched_begin_on(p, LENGTH);
 
 		if (i % 3 == 0)
 			EXPECT_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
-		watcher_put(&watch);
+		gdmabuf_watch_drop(&watch);
 	}
 	EXPECT_EQ(gdm_read_total("host-watches"), before);
 	munmap(p, LENGTH);
@@ -248,7 +240,7 @@ static void imports_are_kept(void)
 	close(ctx);
 }
 
-TEST(watcher_real_import,
+TEST(watched_real_import,
      "The third import of a range pins nothing, until the program maps other memory there.")
 {
 	test_in_child(imports_are_kept);

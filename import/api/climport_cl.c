@@ -2,6 +2,7 @@
 /* libclimport's functions that make memory objects. */
 #include <CL/climport.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,24 @@ static cl_int climport_cl_platform(cl_context context, cl_platform_id *platform)
 	return err;
 }
 
-static import_fn climport_cl_import_function(cl_context context, cl_int *err)
+/*
+ * The layer's function looks at the context of each call, and is never unloaded: one look-up is
+ * enough.  Without the layer the next call looks again.
+ */
+static import_fn climport_cl_layer(void)
+{
+	static _Atomic(import_fn) layer;
+	import_fn known = atomic_load_explicit(&layer, memory_order_relaxed);
+
+	if (!known) {
+		known = (import_fn)loader_function_of_layer("clImportMemoryARM");
+		atomic_store_explicit(&layer, known, memory_order_relaxed);
+	}
+	return known;
+}
+
+/* A driver's own function. */
+static import_fn climport_cl_driver(cl_context context, cl_int *err)
 {
 	cl_platform_id platform;
 	import_fn function;
@@ -51,8 +69,10 @@ static cl_mem climport_cl_import(cl_context context, cl_mem_flags flags,
 				 const cl_import_properties_arm *properties, void *memory,
 				 size_t size, cl_int *err)
 {
-	import_fn function = climport_cl_import_function(context, err);
+	import_fn function = climport_cl_layer();
 
+	if (!function)
+		function = climport_cl_driver(context, err);
 	return function ? function(context, flags, properties, memory, size, err) : NULL;
 }
 

@@ -2,9 +2,24 @@
 #include "import/api/loader.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "icd/queries/describe.h"
 #include "util/log.h"
+
+/* Opened once, and never closed. */
+static void *loader_of_system(void)
+{
+	static void *_Atomic loader;
+	void *known = atomic_load(&loader);
+
+	if (!known) {
+		known = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+		atomic_store(&loader, known);
+	}
+	return known;
+}
 
 /* The program's own loader, or the system's. */
 void *loader_symbol(const char *name)
@@ -13,7 +28,7 @@ void *loader_symbol(const char *name)
 
 	if (found)
 		return found;
-	loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+	loader = loader_of_system();
 	found = loader ? dlsym(loader, name) : NULL;
 	if (!found)
 		log_error("%s cannot be found: no OpenCL loader", name);
@@ -26,6 +41,15 @@ void *loader_function_of(cl_platform_id platform, const char *name)
 		LOADER(clGetExtensionFunctionAddressForPlatform);
 
 	return address ? address(platform, name) : NULL;
+}
+
+/* OpenCL 1.1's function, which knows no platform: without the layer the answer is any driver's. */
+void *loader_function_of_layer(const char *name)
+{
+	void *(CL_API_CALL * address)(const char *) =
+		(void *(CL_API_CALL *)(const char *))loader_symbol("clGetExtensionFunctionAddress");
+
+	return address && address(DESCRIBE_FUNCTION) ? address(name) : NULL;
 }
 
 cl_int loader_context_devices(cl_context context, cl_device_id **devices, size_t *count)

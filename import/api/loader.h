@@ -15,6 +15,9 @@ void *loader_symbol(const char *name);
 /* A platform's function beyond the loader's; NULL: there is no such function. */
 void *loader_function_of(cl_platform_id platform, const char *name);
 
+/* The layer's function, which serves all platforms; NULL: the layer is not loaded. */
+void *loader_function_of_layer(const char *name);
+
 /* The devices of a context, at least one.  @devices: the caller's to free, NULL on errors. */
 cl_int loader_context_devices(cl_context context, cl_device_id **devices, size_t *count);
 

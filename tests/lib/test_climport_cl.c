@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fake_dmabuf.h>
+#include <stub.h>
 #include <sys/mman.h>
 
 #define SIZE 8192
@@ -45,6 +46,45 @@ TEST(import,
 	program_expect_works(program_import_host, true);
 }
 
+/* Driver calls that an import by @import takes. */
+static unsigned long program_count_calls(__typeof__(&clImportMemoryARM) import, cl_context context)
+{
+	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
+	void *stub = dlopen(STUB_PATH, RTLD_NOW | RTLD_NOLOAD);
+	__typeof__(&stub_calls) calls = (__typeof__(&stub_calls))dlsym(stub, "stub_calls");
+	unsigned long before = calls(NULL);
+	cl_mem mem = import(context, 0, NULL, memory, SIZE, NULL);
+
+	CHECK(mem);
+	before = calls(NULL) - before;
+	CL(clReleaseMemObject)(mem);
+	dlclose(stub);
+	return before;
+}
+
+static void program_import_twice(void)
+{
+	cl_context context = program_create_context();
+	__typeof__(&clImportMemoryARM) direct;
+	cl_platform_id platform;
+
+	CHECK(!CL(clGetPlatformIDs)(1, &platform, NULL));
+	direct = (__typeof__(direct))CL(clGetExtensionFunctionAddressForPlatform)(
+		platform, "clImportMemoryARM");
+	CHECK(direct != clImportMemoryARM);
+	program_count_calls(clImportMemoryARM, context);
+	CHECK(program_count_calls(clImportMemoryARM, context) ==
+	      program_count_calls(direct, context));
+	CL(clReleaseContext)(context);
+}
+
+TEST(import_again,
+     "With the layer, a second clImportMemoryARM() asks the driver nothing beyond what the "
+     "platform's function asks.")
+{
+	program_expect_works(program_import_twice, true);
+}
+
 static void program_without_layer(void)
 {
 	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
@@ -81,9 +121,53 @@ static void program_without_context(void)
 	CHECK(err == CL_INVALID_CONTEXT);
 }
 
-TEST(no_context, "A NULL context is CL_INVALID_CONTEXT.")
+static const struct layer_row {
+	const char *name;
+	bool layer;
+} layers[] = { { "layer", true }, { "no_layer", false } };
+
+TEST_EACH(no_context, struct layer_row, layers, "A NULL context is CL_INVALID_CONTEXT.")
 {
-	program_expect_works(program_without_context, true);
+	program_expect_works(program_without_context, row->layer);
+}
+
+static void program_with_lost_context(void)
+{
+	cl_context context = program_create_context();
+	char memory;
+	cl_int err = 1;
+
+	CL(clReleaseContext)(context);
+	CHECK(!clImportMemoryARM(context, 0, NULL, &memory, 1, &err));
+	CHECK(err == CL_INVALID_CONTEXT);
+	CHECK(!strcmp(climport_last_error(),
+		      "the context was not created through this layer, or is gone"));
+}
+
+TEST(lost_context, "A released context is CL_INVALID_CONTEXT, with the layer's sentence.")
+{
+	program_expect_works(program_with_lost_context, true);
+}
+
+static void program_import_natively(void)
+{
+	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
+	cl_context context = program_create_context();
+
+	for (int i = 0; i < 2; i++) {
+		cl_mem mem = clImportMemoryARM(context, 0, NULL, memory, SIZE, NULL);
+
+		CHECK(mem);
+		CL(clReleaseMemObject)(mem);
+	}
+	CL(clReleaseContext)(context);
+}
+
+TEST_EACH(native, struct layer_row, layers,
+	  "clImportMemoryARM() calls the function of a driver that has one, with and without the "
+	  "layer.")
+{
+	program_expect_works_in("STUB_NATIVE=1", program_import_natively, row->layer);
 }
 
 static void program_create_buffers(void)

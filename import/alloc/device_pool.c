@@ -62,7 +62,7 @@ static void device_pool_host_register(struct pool_memory *memory)
 	ret = host_registration_make(memory->base, memory->size, &made);
 	log_resume(false);
 	memory->registration = ret ? 0 : made.number;
-	memory->slot = ret ? 0 : made.slot;
+	memory->slot = ret ? NULL : made.slot;
 }
 
 /* CUDA may unmap the pages, so no registration may promise the pages. */

@@ -45,7 +45,7 @@ struct pool_memory {
 	size_t size;
 	uint64_t buffer_id;
 	uint64_t registration;
-	uint32_t slot; /* of the registration */
+	struct host_slot *slot; /* of the registration */
 };
 
 /* Results are 0 or a negative errno, logged, if not said otherwise. */

@@ -82,7 +82,7 @@ static void climport_registration_fill_host(const struct host_registration *host
 		.length = host->size,
 		.fd = host->fd,
 		.id = host->number,
-		.reserved = { NULL, (void *)(uintptr_t)host->slot },
+		.reserved = { NULL, host->slot },
 	};
 }
 
@@ -157,11 +157,9 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 {
 	struct registration registration = {
 		.ref = { .pin = out->reserved[0], .slot = out->reserved[1] },
-		.host = { .number = out->id },
+		.host = { .number = out->id, .slot = out->reserved[1] },
 	};
 
-	if (!registration.ref.pin)
-		registration.host.slot = (uint32_t)(uintptr_t)out->reserved[1];
 	if (!out->id)
 		return;
 	registration_put(&registration);

@@ -118,7 +118,7 @@ static inline struct cache_entry *cache_entry_of(const struct cache_ref *ref)
 
 static inline bool entry_touches(const struct cache_entry *entry, uintptr_t address, size_t size)
 {
-	return entry->pin.base - address < size || address - entry->pin.base < entry->pin.size;
+	return cache_range_touches(entry->pin.base, entry->pin.size, address, size);
 }
 
 /* A line that has the time already stays unwritten. */

@@ -33,7 +33,7 @@ static struct cache_slots *cache_table_own(struct cache_table *table)
 	return atomic_load_explicit(&table->slots, memory_order_relaxed);
 }
 
-static struct cache_entry *cache_table_entry_of(struct cache_slot *slot)
+static void *cache_table_entry_of(struct cache_slot *slot)
 {
 	return atomic_load_explicit(&slot->entry, memory_order_relaxed);
 }
@@ -69,8 +69,8 @@ void cache_table_destroy(struct cache_table *table)
 }
 
 /* The entry last: a reader that sees the entry sees the hints. */
-static void cache_table_fill(struct cache_slot *slot, struct cache_entry *entry, uintptr_t base,
-			     size_t size, uint64_t key)
+static void cache_table_fill(struct cache_slot *slot, void *entry, uintptr_t base, size_t size,
+			     uint64_t key)
 {
 	slot->key = key;
 	atomic_store_explicit(&slot->base, base, memory_order_relaxed);
@@ -138,8 +138,7 @@ static void cache_table_count_small(struct cache_table *table, uint64_t key, uin
 		atomic_fetch_add_explicit(&table->small, by, memory_order_relaxed);
 }
 
-void cache_table_add(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
-		     size_t size)
+void cache_table_add(struct cache_table *table, void *entry, uintptr_t base, size_t size)
 {
 	struct cache_table_keys keys = cache_table_keys_of(base, size);
 
@@ -171,8 +170,7 @@ static void cache_table_close_hole(struct cache_slots *slots, size_t hole)
 	slots->used--;
 }
 
-void cache_table_remove(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
-			size_t size)
+void cache_table_remove(struct cache_table *table, void *entry, uintptr_t base, size_t size)
 {
 	struct cache_slots *slots = cache_table_own(table);
 	struct cache_table_keys keys = cache_table_keys_of(base, size);
@@ -187,10 +185,43 @@ void cache_table_remove(struct cache_table *table, struct cache_entry *entry, ui
 	}
 }
 
-struct cache_entry *cache_table_find(struct cache_table *table, uintptr_t address, size_t size)
+static void cache_table_visit(struct cache_slot *slot, uintptr_t address, size_t size,
+			      void (*visit)(void *entry, void *arg), void *arg)
+{
+	void *entry = cache_table_entry_of(slot);
+
+	if (entry && cache_range_touches(atomic_load_explicit(&slot->base, memory_order_relaxed),
+					 atomic_load_explicit(&slot->size, memory_order_relaxed),
+					 address, size))
+		visit(entry, arg);
+}
+
+void cache_table_for_each(struct cache_table *table, uintptr_t address, size_t size,
+			  void (*visit)(void *entry, void *arg), void *arg)
 {
 	struct cache_slots *slots = cache_table_own(table);
-	struct cache_entry *entry =
+	const uintptr_t end = address + (size - 1);
+
+	for (int small = 0; small < 2; small++) {
+		const uint64_t first = cache_table_key(address, small),
+			       last = cache_table_key(end, small);
+
+		if (end < address || last - first > slots->mask) {
+			for (size_t i = 0; i <= slots->mask; i++)
+				cache_table_visit(&slots->slot[i], address, size, visit, arg);
+			return;
+		}
+		for (uint64_t key = first; key <= last; key += 2)
+			for (size_t i = cache_table_home(slots, key);
+			     cache_table_entry_of(&slots->slot[i]); i = (i + 1) & slots->mask)
+				cache_table_visit(&slots->slot[i], address, size, visit, arg);
+	}
+}
+
+void *cache_table_find(struct cache_table *table, uintptr_t address, size_t size)
+{
+	struct cache_slots *slots = cache_table_own(table);
+	void *entry =
 		cache_table_probe(slots, cache_table_key(address, 0), address, size, SIZE_MAX);
 
 	return entry ? entry

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of a cache: address -> entry.  Open addressing, linear probing, at most half full.  The
- * key is a granule of 2 MiB, or of 64 KiB for entries up to 64 KiB.  An entry has a slot for each
- * granule that the entry touches.
+ * A table of ranges: address -> entry, the owner's struct.  Open addressing, linear probing, at most
+ * half full.  The key is a granule of 2 MiB, or of 64 KiB for entries up to 64 KiB.  An entry has a
+ * slot for each granule that the entry touches.
  *
- * Writers hold the cache's lock.  A reader without the lock may miss an entry that a writer moves,
+ * Writers hold the owner's lock.  A reader without the lock may miss an entry that a writer moves,
  * and may find an entry that a writer takes out: the entry's state is the truth, and a miss is
  * repeated under the lock.  An outgrown table is kept, as readers may be in the table: all outgrown
  * tables together are smaller than the current table.
@@ -16,13 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cache_entry;
-
 struct cache_slot {
 	_Atomic uintptr_t base; /* hints: the truth is in the entry */
 	_Atomic size_t size;
-	struct cache_entry *_Atomic entry; /* NULL: empty */
-	uint64_t key;			   /* writers only */
+	void *_Atomic entry; /* NULL: empty */
+	uint64_t key;	     /* writers only */
 };
 
 struct cache_slots {
@@ -48,13 +46,18 @@ void cache_table_clear(struct cache_table *table);
 
 /* Makes room for one more entry of the range, or -ENOMEM. */
 int cache_table_reserve(struct cache_table *table, uintptr_t base, size_t size);
-void cache_table_add(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
-		     size_t size);
-void cache_table_remove(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
-			size_t size);
+void cache_table_add(struct cache_table *table, void *entry, uintptr_t base, size_t size);
+void cache_table_remove(struct cache_table *table, void *entry, uintptr_t base, size_t size);
 
 /* Under the lock: an entry that contains the range. */
-struct cache_entry *cache_table_find(struct cache_table *table, uintptr_t address, size_t size);
+void *cache_table_find(struct cache_table *table, uintptr_t address, size_t size);
+
+/*
+ * Under the lock: the entries that touch the range, some more than once.  @visit leaves the table
+ * as it is.  Takes time by the range, or by the number of entries if that is less.
+ */
+void cache_table_for_each(struct cache_table *table, uintptr_t address, size_t size,
+			  void (*visit)(void *entry, void *arg), void *arg);
 
 static inline uint64_t cache_table_key(uintptr_t address, int small)
 {
@@ -72,15 +75,19 @@ static inline int cache_range_contains(uintptr_t base, size_t bytes, uintptr_t a
 	return address - base < bytes && size - 1 < bytes - (address - base);
 }
 
-static inline struct cache_entry *cache_table_probe(struct cache_slots *slots, uint64_t key,
-						    uintptr_t address, size_t size, size_t probes)
+static inline int cache_range_touches(uintptr_t base, size_t bytes, uintptr_t address, size_t size)
+{
+	return base - address < size || address - base < bytes;
+}
+
+static inline void *cache_table_probe(struct cache_slots *slots, uint64_t key, uintptr_t address,
+				      size_t size, size_t probes)
 {
 	size_t i = cache_table_home(slots, key);
 
 	for (; probes; probes--, i = (i + 1) & slots->mask) {
 		struct cache_slot *slot = &slots->slot[i];
-		struct cache_entry *entry =
-			atomic_load_explicit(&slot->entry, memory_order_acquire);
+		void *entry = atomic_load_explicit(&slot->entry, memory_order_acquire);
 
 		if (!entry ||
 		    cache_range_contains(atomic_load_explicit(&slot->base, memory_order_relaxed),
@@ -92,12 +99,11 @@ static inline struct cache_entry *cache_table_probe(struct cache_slots *slots, u
 }
 
 /* Without the lock: an entry that seems to contain the range. */
-static inline struct cache_entry *cache_table_peek(struct cache_table *table, uintptr_t address,
-						   size_t size)
+static inline void *cache_table_peek(struct cache_table *table, uintptr_t address, size_t size)
 {
 	struct cache_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
-	struct cache_entry *entry = cache_table_probe(slots, cache_table_key(address, 0), address,
-						      size, CACHE_TABLE_PROBES);
+	void *entry = cache_table_probe(slots, cache_table_key(address, 0), address, size,
+					CACHE_TABLE_PROBES);
 
 	if (entry || !atomic_load_explicit(&table->small, memory_order_relaxed))
 		return entry;

@@ -2,7 +2,9 @@
 #include "import/export/host_registration.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "import/cache/cache.h"
@@ -17,20 +19,34 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-/* A registration and its users. */
+/* The words of a registration, up to the slot. */
+#define HOST_WORDS (offsetof(struct host_registration, slot) / sizeof(uint64_t))
+
+/*
+ * A registration and its users.  Slots are never freed, so a thread may look at a slot that another
+ * thread ends.  @state tells whether the slot had one registration all the time.
+ */
 struct host_slot {
-	_Atomic uint64_t
-		current; /* number of the registration; 0: ended.  Written under the lock */
+	alignas(64) _Atomic uint64_t state; /* number, HOST_ENDED, users */
+	_Atomic uint64_t word[HOST_WORDS];  /* written while there are no users */
+	_Atomic uint64_t hits;		    /* of all registrations in the slot */
+	struct descriptor_id id;	    /* of the registration's descriptor */
 	/* Under the lock. */
-	uint32_t users; /* 0: the slot is free */
-	struct host_registration registration;
-	struct descriptor_id id; /* of the registration's descriptor */
+	bool listed;		 /* in the table */
+	struct host_slot *next;	 /* in a list: free, or to take out of the table */
+	struct host_slot *older; /* of all slots */
 };
 
-LOCK_DEFINE(host_registration_lock, LOCK_LAST);
-static struct host_slot host_slots[HOST_REGISTRATIONS];
-static _Atomic uint32_t host_slots_used; /* ever; written under the lock */
-static uint64_t host_hits GUARDED_BY(host_registration_lock);
+/* The low bits of the number tell a slot's registrations apart. */
+#define HOST_NUMBER_SHIFT 24
+#define HOST_ENDED (UINT64_C(1) << 23) /* invalidated, and not found any more */
+#define HOST_USERS (HOST_ENDED - 1)
+
+LOCK_DEFINE(host_registration_lock, LOCK_LAST); /* writers of the table */
+static struct cache_table host_table;
+static atomic_bool host_table_exists; /* @host_table is made; written under the lock */
+static struct host_slot *host_slots GUARDED_BY(host_registration_lock);
+static struct host_slot *host_slots_free GUARDED_BY(host_registration_lock);
 static uint64_t host_misses GUARDED_BY(host_registration_lock);
 
 static _Atomic(host_registration_ended_fn) host_registration_ended;
@@ -50,76 +66,138 @@ static void host_registration_tell(uintptr_t address, size_t size)
 
 bool host_registration_exists(void)
 {
-	return atomic_load_explicit(&host_slots_used, memory_order_acquire);
+	return atomic_load_explicit(&host_table_exists, memory_order_acquire);
+}
+
+static uint64_t host_state_of(uint64_t number)
+{
+	return number << HOST_NUMBER_SHIFT;
+}
+
+/* Whether the slot has users of the registration. */
+static bool host_state_is_used(uint64_t state, uint64_t number)
+{
+	return state & HOST_USERS &&
+	       state >> HOST_NUMBER_SHIFT == host_state_of(number) >> HOST_NUMBER_SHIFT;
+}
+
+static bool host_registration_is_valid(const struct host_registration *r)
+{
+	return r->process == fork_generation() &&
+	       (!r->status || atomic_load_explicit(r->status, memory_order_acquire) == r->valid);
 }
 
 bool host_registration_is_current(const struct host_registration *r)
 {
-	return r->process == fork_generation() &&
-	       atomic_load(&host_slots[r->slot].current) == r->number &&
-	       (!r->status || atomic_load_explicit(r->status, memory_order_acquire) == r->valid);
+	const uint64_t state = atomic_load(&r->slot->state);
+
+	return host_state_is_used(state, r->number) && !(state & HOST_ENDED) &&
+	       host_registration_is_valid(r);
 }
 
-static bool host_slot_is_used(const struct host_slot *slot) REQUIRES(host_registration_lock)
+/* One registration's words only if the state is the same before and after. */
+static void host_slot_read(struct host_slot *slot, struct host_registration *out)
 {
-	return slot->users && slot->registration.process == fork_generation();
-}
+	for (size_t i = 0; i < HOST_WORDS; i++) {
+		const uint64_t word = atomic_load_explicit(&slot->word[i], memory_order_acquire);
 
-static struct host_slot *host_slot_find(uintptr_t address, size_t size)
-	REQUIRES(host_registration_lock)
-{
-	for (uint32_t i = 0; i < atomic_load(&host_slots_used); i++) {
-		struct host_slot *slot = &host_slots[i];
-		const struct host_registration *r = &slot->registration;
-
-		if (slot->users && cache_range_contains(r->base, r->size, address, size) &&
-		    host_registration_is_current(r))
-			return slot;
+		memcpy((char *)out + i * sizeof(word), &word, sizeof(word));
 	}
-	return NULL;
+	out->slot = slot;
 }
 
-/* The slots of a parent process are free: a child has no registrations. */
-static struct host_slot *host_slot_take(void) REQUIRES(host_registration_lock)
+static void host_slot_write(struct host_slot *slot, const struct host_registration *r)
 {
-	uint32_t used = atomic_load(&host_slots_used);
+	for (size_t i = 0; i < HOST_WORDS; i++) {
+		uint64_t word;
 
-	for (uint32_t i = 0; i < used; i++)
-		if (!host_slot_is_used(&host_slots[i]))
-			return &host_slots[i];
-	if (used == HOST_REGISTRATIONS)
-		return NULL;
-	atomic_store_explicit(&host_slots_used, used + 1, memory_order_release);
-	return &host_slots[used];
+		memcpy(&word, (const char *)r + i * sizeof(word), sizeof(word));
+		atomic_store_explicit(&slot->word[i], word, memory_order_release);
+	}
 }
 
-bool host_registration_find(uintptr_t address, size_t size, struct host_registration *out)
+/* Whether a look-up may find what the slot has; @out is to be believed if @state has not changed. */
+static bool host_slot_matches(struct host_slot *slot, uint64_t state, uintptr_t address,
+			      size_t size, struct host_registration *out)
+{
+	if (!(state & HOST_USERS) || state & HOST_ENDED)
+		return false;
+	host_slot_read(slot, out);
+	return cache_range_contains(out->base, out->size, address, size) &&
+	       host_registration_is_valid(out);
+}
+
+/* Makes the caller a user.  The state changes if the slot gets another registration meanwhile. */
+static bool host_slot_hold(struct host_slot *slot, uintptr_t address, size_t size,
+			   struct host_registration *out)
+{
+	uint64_t state = atomic_load(&slot->state);
+
+	do
+		if (!host_slot_matches(slot, state, address, size, out) ||
+		    (state & HOST_USERS) == HOST_USERS)
+			return false;
+	while (!atomic_compare_exchange_weak(&slot->state, &state, state + 1));
+	atomic_fetch_add_explicit(&slot->hits, 1, memory_order_relaxed);
+	return true;
+}
+
+/* The same without a user. */
+static bool host_slot_look(struct host_slot *slot, uintptr_t address, size_t size,
+			   struct host_registration *out)
+{
+	return host_slot_matches(slot, atomic_load(&slot->state), address, size, out) &&
+	       host_registration_is_current(out);
+}
+
+typedef bool (*host_slot_fn)(struct host_slot *slot, uintptr_t address, size_t size,
+			     struct host_registration *out);
+
+static void host_slot_unlist(struct host_slot *slot) REQUIRES(host_registration_lock)
+{
+	struct host_registration r;
+
+	if (!slot->listed)
+		return;
+	host_slot_read(slot, &r);
+	cache_table_remove(&host_table, slot, r.base, r.size);
+	slot->listed = false;
+}
+
+/* Takes out what is in the way: registrations whose pages changed, and those of a parent process. */
+static bool host_registration_find_locked(host_slot_fn use, uintptr_t address, size_t size,
+					  struct host_registration *out)
+{
+	struct host_slot *slot;
+
+	lock_acquire(&host_registration_lock);
+	while ((slot = cache_table_find(&host_table, address, size)) &&
+	       !use(slot, address, size, out))
+		host_slot_unlist(slot);
+	lock_release(&host_registration_lock);
+	return slot;
+}
+
+static inline bool host_registration_find_by(host_slot_fn use, uintptr_t address, size_t size,
+					     struct host_registration *out)
 {
 	struct host_slot *slot;
 
 	if (!size || !host_registration_exists())
 		return false;
-	lock_acquire(&host_registration_lock);
-	slot = host_slot_find(address, size);
-	if (slot) {
-		slot->users++;
-		host_hits++;
-		*out = slot->registration;
-	}
-	lock_release(&host_registration_lock);
-	return slot;
+	slot = cache_table_peek(&host_table, address, size);
+	return (slot && use(slot, address, size, out)) ||
+	       host_registration_find_locked(use, address, size, out);
+}
+
+bool host_registration_find(uintptr_t address, size_t size, struct host_registration *out)
+{
+	return host_registration_find_by(host_slot_hold, address, size, out);
 }
 
 bool host_registration_look(uintptr_t address, size_t size, struct host_registration *out)
 {
-	const struct host_slot *slot;
-
-	lock_acquire(&host_registration_lock);
-	slot = host_slot_find(address, size);
-	if (slot)
-		*out = slot->registration;
-	lock_release(&host_registration_lock);
-	return slot;
+	return host_registration_find_by(host_slot_look, address, size, out);
 }
 
 static int host_registration_refuse(const struct maps_mapping *m)
@@ -175,24 +253,61 @@ static int host_registration_export(struct host_registration *r, struct descript
 	return 0;
 }
 
-static bool host_registration_publish(struct host_registration *r, const struct descriptor_id *id)
+static int host_table_prepare(const struct host_registration *r) REQUIRES(host_registration_lock)
 {
-	struct host_slot *slot;
+	int ret = host_registration_exists() ? 0 : cache_table_create(&host_table);
+
+	if (ret)
+		return ret;
+	atomic_store_explicit(&host_table_exists, true, memory_order_release);
+	return cache_table_reserve(&host_table, r->base, r->size);
+}
+
+static struct host_slot *host_slot_take(void) REQUIRES(host_registration_lock)
+{
+	struct host_slot *slot = host_slots_free;
+
+	if (slot) {
+		host_slots_free = slot->next;
+		return slot;
+	}
+	slot = aligned_alloc(alignof(struct host_slot), sizeof(*slot));
+	if (!slot)
+		return NULL;
+	*slot = (struct host_slot){ .older = host_slots };
+	host_slots = slot;
+	return slot;
+}
+
+static int host_slot_fill(struct host_registration *r, const struct descriptor_id *id)
+	REQUIRES(host_registration_lock)
+{
+	int ret = host_table_prepare(r);
+
+	if (ret)
+		return ret;
+	r->slot = host_slot_take();
+	if (!r->slot)
+		return -ENOMEM;
+	host_slot_write(r->slot, r);
+	r->slot->id = *id;
+	r->slot->listed = true;
+	atomic_store(&r->slot->state, host_state_of(r->number) + 1);
+	cache_table_add(&host_table, r->slot, r->base, r->size);
+	return 0;
+}
+
+static int host_registration_publish(struct host_registration *r, const struct descriptor_id *id)
+{
+	int ret;
 
 	r->number = registration_next_number();
 	r->process = fork_generation();
 	lock_acquire(&host_registration_lock);
 	host_misses++;
-	slot = host_slot_take();
-	if (slot) {
-		r->slot = (uint32_t)(slot - host_slots);
-		slot->registration = *r;
-		slot->id = *id;
-		slot->users = 1;
-		atomic_store(&slot->current, r->number);
-	}
+	ret = host_slot_fill(r, id);
 	lock_release(&host_registration_lock);
-	return slot;
+	return ret;
 }
 
 int host_registration_make(uintptr_t address, size_t size, struct host_registration *out)
@@ -207,27 +322,14 @@ int host_registration_make(uintptr_t address, size_t size, struct host_registrat
 		ret = host_registration_export(&made, &id);
 	if (ret)
 		return ret;
-	if (host_registration_publish(&made, &id)) {
+	ret = host_registration_publish(&made, &id);
+	if (!ret) {
 		*out = made;
 		return 0;
 	}
 	if (made.fd >= 0)
 		descriptor_close(made.fd, &id);
-	return log_errno(ENOSPC, "there are %d registrations of host memory", HOST_REGISTRATIONS);
-}
-
-/* Whether the last user has gone, with the slot as it was. */
-static bool host_slot_put(uint32_t at, uint64_t number, struct host_slot *last)
-	REQUIRES(host_registration_lock)
-{
-	struct host_slot *slot = &host_slots[at];
-
-	if (!host_slot_is_used(slot) || slot->registration.number != number || --slot->users)
-		return false;
-	atomic_store(&slot->current, 0);
-	last->registration = slot->registration;
-	last->id = slot->id;
-	return true;
+	return log_errno(-ret, "no memory for a registration");
 }
 
 static void host_registration_end(const struct host_registration *r, const struct descriptor_id *id)
@@ -239,34 +341,59 @@ static void host_registration_end(const struct host_registration *r, const struc
 		descriptor_close(r->fd, id);
 }
 
-void host_registration_put(uint32_t slot, uint64_t number)
+/*
+ * The slot is the caller's until the slot is in the list.  A child leaves a slot of the parent
+ * process alone.
+ */
+static void host_slot_end(struct host_slot *slot)
 {
-	struct host_slot last;
-	bool is_last;
+	const struct descriptor_id id = slot->id;
+	struct host_registration r;
 
+	host_slot_read(slot, &r);
+	if (r.process != fork_generation())
+		return;
 	lock_acquire(&host_registration_lock);
-	is_last = host_slot_put(slot, number, &last);
+	host_slot_unlist(slot);
+	slot->next = host_slots_free;
+	host_slots_free = slot;
 	lock_release(&host_registration_lock);
-	if (is_last)
-		host_registration_end(&last.registration, &last.id);
+	host_registration_end(&r, &id);
 }
 
-static bool host_slot_touches(const struct host_slot *slot, uintptr_t address, size_t size)
-	REQUIRES(host_registration_lock)
+void host_registration_put(struct host_slot *slot, uint64_t number)
 {
-	const struct host_registration *r = &slot->registration;
+	uint64_t state = atomic_load(&slot->state);
 
-	return host_slot_is_used(slot) && (r->base - address < size || address - r->base < r->size);
+	do
+		if (!host_state_is_used(state, number))
+			return;
+	while (!atomic_compare_exchange_weak(&slot->state, &state, state - 1));
+	if ((state & HOST_USERS) == 1)
+		host_slot_end(slot);
+}
+
+/* Once for each slot: a slot of several granules is visited several times. */
+static void host_slot_invalidate(void *entry, void *list)
+{
+	struct host_slot *slot = entry, **head = list;
+
+	if (atomic_fetch_or(&slot->state, HOST_ENDED) & HOST_ENDED)
+		return;
+	slot->next = *head;
+	*head = slot;
 }
 
 void host_registration_invalidate(uintptr_t address, size_t size)
 {
+	struct host_slot *list = NULL;
+
 	if (!size || !host_registration_exists())
 		return;
 	lock_acquire(&host_registration_lock);
-	for (uint32_t i = 0; i < atomic_load(&host_slots_used); i++)
-		if (host_slot_touches(&host_slots[i], address, size))
-			atomic_store(&host_slots[i].current, 0);
+	cache_table_for_each(&host_table, address, size, host_slot_invalidate, &list);
+	for (; list; list = list->next)
+		host_slot_unlist(list);
 	lock_release(&host_registration_lock);
 	host_registration_tell(address, size);
 }
@@ -274,7 +401,8 @@ void host_registration_invalidate(uintptr_t address, size_t size)
 void host_registration_add_stats(struct cache_stats *sum)
 {
 	lock_acquire(&host_registration_lock);
-	sum->hits += host_hits;
+	for (struct host_slot *slot = host_slots; slot; slot = slot->older)
+		sum->hits += atomic_load_explicit(&slot->hits, memory_order_relaxed);
 	sum->misses += host_misses;
 	lock_release(&host_registration_lock);
 }

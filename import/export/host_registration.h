@@ -13,9 +13,11 @@
  * A struct host_registration may be copied.  Code that keeps something of the pages, and is no
  * user, asks host_registration_is_current() before each use.  Thereby nothing outlives the promise.
  *
- * The registration cache (import/cache/cache.h) does not suit promises: for a moment after the last
- * user, a concurrent look-up may still find an entry of the cache.  Here a lock orders the last put
- * before every later look-up.
+ * Look-ups share the table of the registration cache (import/cache/table.h), and take no lock where
+ * they find a registration.  The cache itself does not suit promises: for a moment after the last
+ * user, a concurrent look-up may still find an entry of the cache.  Here one word has the number
+ * and the users of a registration.  The put that takes the last user out of the word comes before
+ * every later look-up, which takes no user where there is none.
  *
  * Functions return 0 or a negative errno, logged, and may be called from any thread.  A child after
  * fork() has no registrations.
@@ -28,20 +30,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOST_REGISTRATIONS 1024
-
 struct cache_stats;
+struct host_slot;
 
 /* Constant until the last user puts the registration; a copy may be kept longer. */
 struct host_registration {
-	uint64_t number;  /* of no other registration; never 0 */
-	uint32_t slot;	  /* in the table */
-	uint32_t process; /* fork_generation() */
-	uintptr_t base;	  /* whole pages */
+	uint64_t number; /* of no other registration; never 0 */
+	uintptr_t base;	 /* whole pages */
 	size_t size;
-	int fd;				/* the dma-buf, the table's; -1: a promise */
-	uint32_t valid;			/* value of *@status while the pages are the address's */
 	const _Atomic uint32_t *status; /* NULL: a promise; never unmapped */
+	uint32_t valid;			/* value of *@status while the pages are the address's */
+	uint32_t process;		/* fork_generation() */
+	int fd;				/* the dma-buf, the table's; -1: a promise */
+	struct host_slot *slot;		/* in the table; never freed */
 };
 
 /* Whether there may be registrations.  A load. */
@@ -56,15 +57,19 @@ bool host_registration_look(uintptr_t address, size_t size, struct host_registra
 /*
  * Makes a registration of the range's pages, with the caller as user.
  *
- * -EFAULT: part of the range is not mapped.  -EACCES: part is mapped without write access.
- * -EOPNOTSUPP: part is memory that no device pins.  -ENOSPC: HOST_REGISTRATIONS.  Or the module's.
+ * -EFAULT: part of the range is not mapped, or is beyond the end of the file that it maps.  -EACCES:
+ * part is mapped without write access.  -EOPNOTSUPP: part is memory that no device pins.  -ENOMEM.
+ * Or the module's.
  */
 int host_registration_make(uintptr_t address, size_t size, struct host_registration *out);
 
 /* The last user ends the registration.  A registration of a parent process is left. */
-void host_registration_put(uint32_t slot, uint64_t number);
+void host_registration_put(struct host_slot *slot, uint64_t number);
 
-/* Ends the registrations that touch the range; users keep descriptors until they put. */
+/*
+ * Ends the registrations that touch the range; users keep descriptors until they put.  @size is not
+ * 0.
+ */
 void host_registration_invalidate(uintptr_t address, size_t size);
 
 /* Loads alone. */

@@ -217,9 +217,9 @@ struct climport_registration {
  *
  * Host memory.  The registration is of the whole pages around the range: anonymous memory, shared
  * memory, memfds, tmpfs, huge pages, and private mappings of files.  Later calls for any range of
- * the pages find the registration, take a lock and make no system call.  Registrations may overlap:
- * a call for a range that no registration covers makes another registration.  1024 registrations of
- * host memory may be held at once.  The registration ends with the last climport_unregister().
+ * the pages find the registration, take no lock and make no system call, however many registrations
+ * are held.  Registrations may overlap: a call for a range that no registration covers makes another
+ * registration.  The registration ends with the last climport_unregister().
  *
  * While a registration is held, imports of its memory by opaque descriptors (NVIDIA) keep what they
  * have pinned: the first import into a context pins all of the registration for the context's
@@ -268,7 +268,7 @@ struct climport_registration {
  *   -EACCES  CUDA makes no dma-buf of the memory, and /dev/gdmabuf may not be opened; or host
  *	      memory, or a part, is mapped without write access
  *   -ENODEV  the memory was freed meanwhile
- *   -ENOSPC  all registrations are in use; or no room is left in the GPU's BAR
+ *   -ENOSPC  all registrations of GPU memory are in use; or no room is left in the GPU's BAR
  *   -EDQUOT  the user's quota of GPU memory is used up
  *   -ENOMEM  no memory, or RLIMIT_MEMLOCK is too small
  *   -EMFILE  the process has no descriptor left; -ENFILE: the system has no descriptor left

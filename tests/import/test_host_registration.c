@@ -22,6 +22,7 @@
 
 #define PAGE ((size_t)4096)
 #define SIZE (4 * PAGE)
+#define LARGE ((size_t)5 << 20)
 
 /* The last ended range. */
 static uintptr_t host_registration_ended_at;
@@ -378,6 +379,94 @@ TEST(ordered, "While threads look for a promise, the promise ends with its last 
 		pthread_join(threads[i], NULL);
 	EXPECT_EQ(found_again, 0);
 	host_registration_unmap(host_registration_shared);
+}
+
+/* The main thread is a user all the time, so every thread finds the one registration. */
+static void *host_registration_use(void *unused)
+{
+	enum { ROUNDS = 20000 };
+	struct host_registration found;
+
+	(void)unused;
+	for (int i = 0; i < ROUNDS; i++) {
+		EXPECT(host_registration_find(host_registration_shared + PAGE, PAGE, &found));
+		EXPECT_EQ(found.base, host_registration_shared);
+		host_registration_drop(&found);
+	}
+	return NULL;
+}
+
+TEST(shared, "Threads that use one registration end it once, with the last put, and count as hits.")
+{
+	enum { THREADS = 3, ROUNDS = 20000 };
+	struct cache_stats before = { 0 }, after = { 0 };
+	struct host_registration r;
+	int fds;
+
+	host_registration_shared = host_registration_map();
+	r = host_registration_of(host_registration_shared, SIZE);
+	fds = process_count_descriptors();
+	host_registration_add_stats(&before);
+	process_run_threads(THREADS, host_registration_use);
+	host_registration_add_stats(&after);
+	EXPECT_EQ(after.hits - before.hits, (uint64_t)THREADS * ROUNDS);
+	EXPECT(host_registration_is_current(&r));
+	EXPECT_EQ(host_registration_ends, 0);
+	host_registration_drop(&r);
+	EXPECT_EQ(host_registration_ends, 1);
+	EXPECT_EQ(process_count_descriptors(), fds - 1);
+	host_registration_unmap(host_registration_shared);
+}
+
+TEST(stale_inside, "A part whose pages have changed does not hide a registration of the whole.")
+{
+	uintptr_t p = host_registration_map();
+	struct host_registration part = host_registration_of(p, PAGE), whole, found;
+
+	fake_gdmabuf_free_last();
+	whole = host_registration_of(p, SIZE);
+	EXPECT(!host_registration_is_current(&part));
+	EXPECT(host_registration_look(p, PAGE, &found));
+	EXPECT_EQ(found.number, whole.number);
+	EXPECT(host_registration_find(p, PAGE, &found));
+	EXPECT_EQ(found.number, whole.number);
+	host_registration_drop(&found);
+	host_registration_drop(&part);
+	host_registration_drop(&whole);
+	host_registration_unmap(p);
+}
+
+/* One granule of the table, several, and all of the table. */
+static const struct host_registration_reach {
+	const char *name;
+	size_t offset, size;
+} reaches[] = {
+	{ "first_byte", 0, 1 },	       { "last_byte", LARGE - 1, 1 },
+	{ "inside", LARGE / 2, PAGE }, { "half", LARGE / 2, 4 * LARGE },
+	{ "everything", 0, SIZE_MAX }, { "wrapping", LARGE - 1, SIZE_MAX - LARGE },
+};
+
+TEST_EACH(reach, struct host_registration_reach, reaches,
+	  "An invalidation ends a large registration that the range touches anywhere, and no "
+	  "neighbour that the range does not touch.")
+{
+	const size_t size = LARGE + 2 * PAGE;
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const uintptr_t p = (uintptr_t)map + PAGE;
+	struct host_registration r, before;
+
+	EXPECT(map != MAP_FAILED);
+	before = host_registration_of(p - PAGE, PAGE);
+	r = host_registration_of(p, LARGE);
+	host_registration_invalidate(p + row->offset, row->size);
+	EXPECT(!host_registration_is_current(&r));
+	EXPECT(!host_registration_look(p + LARGE / 2, 1, &r));
+	EXPECT_EQ(host_registration_is_current(&before), row->size < SIZE_MAX / 2);
+	host_registration_drop(&before);
+	host_registration_drop(&r);
+	host_registration_invalidate(0, SIZE_MAX);
+	munmap(map, size);
 }
 
 static struct host_registration host_registration_inherited;

@@ -5,6 +5,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "import/cache/cache.h"
@@ -211,21 +212,49 @@ static int host_registration_refuse(const struct maps_mapping *m)
 	return ret;
 }
 
-static int host_registration_check_mapping(const struct maps_mapping *m, void *unused)
+/* By a system call that reads a set of signals, and does nothing with the set. */
+static bool host_word_is_readable(uintptr_t at)
 {
-	(void)unused;
+	return !syscall(SYS_rt_sigprocmask, -1, at, NULL, sizeof(uint64_t)) || errno != EFAULT;
+}
+
+/* The last page tells of all before.  The look gives a page that nobody has touched its memory. */
+static int host_registration_check_file(const struct maps_mapping *m, uintptr_t end,
+					enum import_kind kind)
+{
+	const bool is_huge = kind == IMPORT_HUGE || kind == IMPORT_HUGE_SHARED;
+	char *name;
+
+	if (!maps_has_file(m) || host_word_is_readable(end - sizeof(uint64_t)))
+		return 0;
+	name = maps_name(m->start);
+	log_error("host memory up to %#zx is a mapping of %s, and cannot be read: the file ends "
+		  "before%s",
+		  (size_t)end, name && name[0] ? name : "a file",
+		  is_huge ? ", or no huge page is left" : "");
+	free(name);
+	return -EFAULT;
+}
+
+static int host_registration_check_mapping(const struct maps_mapping *m, void *registration)
+{
+	const struct host_registration *r = registration;
+	const uintptr_t end = r->base + r->size;
+	enum import_kind kind;
+
 	if (!(m->access & IMPORT_WRITE))
 		return log_errno(EACCES, "host memory at %#zx is mapped without write access",
 				 (size_t)m->start);
-	return 1u << maps_kind(m) & (PINNABLE_MEMORY | PINNABLE_COPIES)
-		       ? 0
-		       : host_registration_refuse(m);
+	kind = maps_kind(m);
+	if (!(1u << kind & (PINNABLE_MEMORY | PINNABLE_COPIES)))
+		return host_registration_refuse(m);
+	return host_registration_check_file(m, m->end < end ? m->end : end, kind);
 }
 
 /* A range beyond the address space is not mapped either. */
-static int host_registration_check(const struct host_registration *r)
+static int host_registration_check(struct host_registration *r)
 {
-	int ret = maps_for_each((void *)r->base, r->size, host_registration_check_mapping, NULL);
+	int ret = maps_for_each((void *)r->base, r->size, host_registration_check_mapping, r);
 
 	return ret == -ERANGE ? -EFAULT : ret;
 }

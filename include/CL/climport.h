@@ -258,7 +258,8 @@ struct climport_registration {
  *
  * Returns 0, or
  *   -EINVAL  size is 0, or the range wraps around; a flag; @out_size is too small
- *   -EFAULT  the range, or a part, is no memory of this process, or cannot be pinned
+ *   -EFAULT  the range, or a part, is no memory of this process, is beyond the end of the file that
+ *	      it maps (as the file is now: a later truncation breaks the promise), or cannot be pinned
  *   -EOPNOTSUPP  CUDA managed memory; GPU memory without a buffer id, or that neither CUDA nor the
  *	      kernel module can export; host memory that no device pins: shared mappings of files
  *	      on disks, and mappings of devices

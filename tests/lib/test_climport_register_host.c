@@ -9,7 +9,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -242,6 +244,90 @@ PROMISE_TEST(not_mapped, "A range with a page that is not mapped is -EFAULT.")
 	EXPECT_EQ(promise_error(p, SIZE), -EFAULT);
 	EXPECT_EQ(promise_error((void *)(UINTPTR_MAX - 2 * PAGE), PAGE), -EFAULT);
 	munmap(p, SIZE);
+}
+
+/* A memfd or file of the test's, of PAGE + 1 bytes; the mapping has SIZE. */
+static char *promise_shorten(int fd, int flags)
+{
+	EXPECT(!ftruncate(fd, PAGE + 1));
+	return promise_map_file(fd, flags);
+}
+
+static char *promise_map_short_memfd(void)
+{
+	return promise_shorten(promise_open_memfd(), MAP_SHARED);
+}
+
+static char *promise_map_short_memfd_private(void)
+{
+	return promise_shorten(promise_open_memfd(), MAP_PRIVATE);
+}
+
+static char *promise_map_short_file(void)
+{
+	return promise_shorten(promise_open_disk(), MAP_PRIVATE);
+}
+
+static char *promise_map_short_shm(void)
+{
+	int fd = shm_open("/climport-promise", O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0)
+		test_skip("/dev/shm is not there");
+	shm_unlink("/climport-promise");
+	return promise_shorten(fd, MAP_SHARED);
+}
+
+/* The program has written the pages that the truncation takes away. */
+static char *promise_map_truncated(void)
+{
+	int fd = promise_open_memfd();
+	char *p = promise_map_file(dup(fd), MAP_SHARED);
+
+	memset(p, 1, SIZE);
+	EXPECT(!ftruncate(fd, PAGE + 1));
+	close(fd);
+	return p;
+}
+
+/* Shared memory does not grow with its mapping. */
+static char *promise_map_grown(void)
+{
+	char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	p = mremap(p, 2 * PAGE, SIZE, MREMAP_MAYMOVE);
+	EXPECT(p != MAP_FAILED);
+	return p;
+}
+
+static const struct promise_kind promise_short[] = {
+	{ "memfd", promise_map_short_memfd },
+	{ "memfd_private", promise_map_short_memfd_private },
+	{ "private_file", promise_map_short_file },
+	{ "shm", promise_map_short_shm },
+	{ "truncated", promise_map_truncated },
+	{ "grown", promise_map_grown },
+};
+
+TEST_EACH(
+	beyond_the_end, struct promise_kind, promise_short,
+	"Pages beyond the end of the file that they map are -EFAULT, and the pages before are not.")
+{
+	struct climport_registration r;
+	char *p, text[64];
+
+	fixture_skip_with_module();
+	fixture_begin();
+	p = row->map();
+	EXPECT_EQ(promise_error(p, SIZE), -EFAULT);
+	snprintf(text, sizeof(text), "host memory up to %#zx ", (size_t)p + SIZE);
+	EXPECT(strstr(climport_last_error(), text));
+	EXPECT(strstr(climport_last_error(), "the file ends before"));
+	EXPECT_EQ(promise_error(p + 2 * PAGE, 1), -EFAULT);
+	r = promise_register(p, 2 * PAGE);
+	climport_unregister(&r);
+	munmap(p, SIZE);
+	fixture_end();
 }
 
 PROMISE_TEST(read_only, "A range with a page that is mapped without write access is -EACCES.")

@@ -40,6 +40,9 @@ void fake_cuda_set_forks(bool each_call); /* each call forks, as cuInit() to loa
  */
 void fake_cuda_fail(const char *function, int nth, int result);
 bool fake_cuda_has_failed(void); /* since fake_cuda_fail() */
+/* The system refuses the driver the @nth memory, mapping or memfd; 0: none. */
+void fake_cuda_refuse(int nth);
+bool fake_cuda_has_refused(void); /* since fake_cuda_refuse() */
 /* Calls @hook when the @nth call of @function begins. */
 void fake_cuda_at(const char *function, int nth, void (*hook)(void *arg), void *arg);
 int fake_cuda_calls(const char *function);	/* NULL: of all functions */
@@ -51,7 +54,7 @@ uintptr_t fake_cuda_alloc(int device, size_t size); /* cuMemAlloc: small ones in
 uintptr_t fake_cuda_alloc_at(int device, size_t size, uintptr_t addr); /* reuses an address */
 uintptr_t fake_cuda_managed(int device, size_t size);
 uintptr_t fake_cuda_host(int device, size_t size); /* cuMemHostAlloc */
-void fake_cuda_host_register(int device, void *memory, size_t size);
+bool fake_cuda_host_register(int device, void *memory, size_t size);
 void fake_cuda_free(uintptr_t addr); /* the counterpart of all five */
 
 enum { FAKE_CUDA_HOST_NUMA = -1, FAKE_CUDA_HOLE = -2 };
@@ -72,7 +75,7 @@ int fake_cuda_node(uintptr_t addr);	/* NUMA node of VMM memory */
 int fake_cuda_rdma(uintptr_t addr);	/* gpuDirectRDMACapable of VMM memory */
 
 /* Contexts of the calling thread. */
-void *fake_cuda_context_create(int device); /* not current */
+void *fake_cuda_context_create(int device); /* not current; NULL on failure */
 void fake_cuda_context_destroy(void *context);
 void fake_cuda_set_current(void *context);
 void *fake_cuda_current(void);

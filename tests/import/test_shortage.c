@@ -6,8 +6,10 @@
 #include "harness.h"
 #include "process.h"
 
+#include "import/alloc/device_pool.h"
 #include "import/alloc/memory.h"
 #include "import/export/export.h"
+#include "import/export/registration.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
@@ -147,17 +149,64 @@ static int opaque_of_allocated(void)
 	return shortage_get_opaque(&region);
 }
 
+/* The memory that is freed waits for an event, and the second allocation for the event. */
+static int shortage_pool(enum device_pool_memory memory)
+{
+	struct device_pool *pool = NULL;
+	void *address;
+	int ret = device_pool_create(0, memory, &pool);
+
+	for (int i = 0; i < 2 && !ret; i++) {
+		ret = device_pool_alloc(pool, PAGE, STREAMS_BLOCKING, NULL, &address, 1);
+		ret = ret > 0 ? 0 : ret;
+		if (!ret)
+			device_pool_free(pool, (uintptr_t)address, STREAMS_ALL, NULL);
+	}
+	if (pool)
+		device_pool_destroy(pool);
+	return ret;
+}
+
+static int shortage_pool_vmm(void)
+{
+	return shortage_pool(DEVICE_POOL_VMM);
+}
+
+static int shortage_pool_ipc(void)
+{
+	return shortage_pool(DEVICE_POOL_IPC);
+}
+
+static int shortage_pool_host(void)
+{
+	return shortage_pool(DEVICE_POOL_HOST);
+}
+
+static int shortage_register(void)
+{
+	struct registration registration;
+	int ret = export_register((uintptr_t)pages, PAGE, &registration);
+
+	if (!ret)
+		registration_put(&registration);
+	return ret;
+}
+
 static const struct operation {
 	const char *name;
 	int (*run)(void);
 } operations[] = {
 	{ "export", shortage_export_plain },
 	{ "kept_export", shortage_export_kept },
+	{ "registration", shortage_register },
 	{ "pages", allocate_pages },
 	{ "cuda_host_memory", shortage_allocate_host },
 	{ "device_memory", shortage_allocate_device },
 	{ "opaque_descriptor_of_pages", opaque_of_pages },
 	{ "opaque_descriptor_of_cuda_memory", opaque_of_allocated },
+	{ "pool", shortage_pool_vmm },
+	{ "pool_ipc", shortage_pool_ipc },
+	{ "pool_of_host_memory", shortage_pool_host },
 };
 
 struct held {
@@ -273,6 +322,24 @@ TEST_EACH(cuda, struct operation, operations,
 	  "If any call of CUDA has no memory, an operation leaves nothing, and the next try works.")
 {
 	refuse_all(refuse_cuda, row);
+}
+
+static bool refuse_driver(int (*run)(void), int nth, int *ret)
+{
+	bool refused;
+
+	fake_cuda_refuse(nth);
+	*ret = run();
+	refused = fake_cuda_has_refused();
+	fake_cuda_refuse(0);
+	return refused;
+}
+
+TEST_EACH(driver, struct operation, operations,
+	  "If the system gives CUDA itself no memory, no mapping or no memfd, an operation leaves "
+	  "nothing, and the next try works.")
+{
+	refuse_all(refuse_driver, row);
 }
 
 static bool refuse_vulkan(int (*run)(void), int nth, int *ret)

@@ -263,8 +263,10 @@ API int fake_cuda_retains(int device)
 
 API void *fake_cuda_context_create(int device)
 {
-	struct context *c = malloc(sizeof(*c));
+	struct context *c = driver_malloc(sizeof(*c));
 
+	if (!c)
+		return NULL;
 	*c = (struct context){ device, 1 };
 	return c;
 }

@@ -58,12 +58,14 @@ static int range_copy(int *fd, uintptr_t addr, size_t size, int device)
 {
 	uintptr_t end = addr + size;
 	const struct range *r;
-	int copy = memfd_create("fake-dmabuf-cuda", MFD_CLOEXEC); /* as of nv-dmabuf.c */
+	int copy = driver_memfd("fake-dmabuf-cuda"); /* as of nv-dmabuf.c */
 
 	if (copy < 0)
 		return CUDA_OPERATING_SYSTEM;
-	if (ftruncate(copy, (off_t)size))
-		abort();
+	if (ftruncate(copy, (off_t)size)) {
+		close(copy);
+		return CUDA_OUT_OF_MEMORY;
+	}
 	for (uintptr_t at = addr; at < end; at = r->block + r->block_size) {
 		r = range_find_pages(at, device);
 		if (!r) {

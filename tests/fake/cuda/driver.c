@@ -5,8 +5,12 @@
 #include "fork.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { FUNCTIONS = 128 };
 
@@ -27,6 +31,9 @@ static struct {
 	void (*run)(void *arg);
 	void *arg;
 } hook;
+
+static atomic_int refusal_countdown; /* 0: none is refused */
+static bool refusal_hit;
 
 /* CUDA does not work in the child of a process with CUDA initialized. */
 static bool is_child;
@@ -51,6 +58,30 @@ static void driver_atfork_child(void)
 __attribute__((constructor)) static void driver_register_fork(void)
 {
 	pthread_atfork(driver_lock, driver_unlock, driver_atfork_child);
+}
+
+bool driver_may_take(void)
+{
+	if (!refusal_countdown || --refusal_countdown)
+		return true;
+	refusal_hit = true;
+	errno = ENOMEM;
+	return false;
+}
+
+void *driver_malloc(size_t size)
+{
+	return driver_may_take() ? malloc(size) : NULL;
+}
+
+void *driver_map(void *at, size_t size, int prot, int flags, int fd)
+{
+	return driver_may_take() ? mmap(at, size, prot, flags, fd, 0) : MAP_FAILED;
+}
+
+int driver_memfd(const char *name)
+{
+	return driver_may_take() ? memfd_create(name, MFD_CLOEXEC) : -1;
 }
 
 static bool failure_matches(const char *name, const char *function)
@@ -135,6 +166,7 @@ void driver_reset(void)
 	memset(calls, 0, sizeof(calls));
 	memset(&failure, 0, sizeof(failure));
 	memset(&hook, 0, sizeof(hook));
+	refusal_countdown = 0;
 }
 
 API int cuInit(unsigned int flags);
@@ -177,6 +209,17 @@ API void fake_cuda_fail(const char *function, int nth, int result)
 	failure.countdown = nth;
 	failure.result = result;
 	failure.hit = false;
+}
+
+API void fake_cuda_refuse(int nth)
+{
+	refusal_countdown = nth;
+	refusal_hit = false;
+}
+
+API bool fake_cuda_has_refused(void)
+{
+	return refusal_hit;
 }
 
 API bool fake_cuda_has_failed(void)

@@ -24,15 +24,22 @@ struct ipc_handle {
 
 _Static_assert(sizeof(struct ipc_handle) == 64, "CUipcMemHandle has 64 bytes");
 
-static void range_share(struct range *r)
+static int range_share(struct range *r)
 {
-	if (r->shared)
-		return;
-	r->shared = memfd_create("fake-ipc-cuda", MFD_CLOEXEC);
-	if (pwrite(r->shared, r->memory, r->block_size, 0) != (ssize_t)r->block_size ||
-	    mmap(r->memory, r->block_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		 r->shared, 0) == MAP_FAILED)
-		abort();
+	int fd = r->shared ? r->shared : driver_memfd("fake-ipc-cuda");
+
+	if (fd == r->shared)
+		return CUDA_SUCCESS;
+	if (fd < 0)
+		return CUDA_OPERATING_SYSTEM;
+	if (pwrite(fd, r->memory, r->block_size, 0) != (ssize_t)r->block_size ||
+	    driver_map(r->memory, r->block_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		       fd) == MAP_FAILED) {
+		close(fd);
+		return CUDA_OUT_OF_MEMORY;
+	}
+	r->shared = fd;
+	return CUDA_SUCCESS;
 }
 
 API int cuIpcGetMemHandle(struct ipc_handle *handle, uintptr_t addr);
@@ -46,7 +53,9 @@ API int cuIpcGetMemHandle(struct ipc_handle *handle, uintptr_t addr)
 	r = range_find(addr);
 	if (!r || r->kind != KIND_DEVICE || r->addr != addr)
 		return driver_leave(CUDA_INVALID_VALUE);
-	range_share(r);
+	result = range_share(r);
+	if (result)
+		return driver_leave(result);
 	*handle = (struct ipc_handle){
 		.pid = getpid(),
 		.fd = r->shared,
@@ -65,6 +74,17 @@ static int ipc_open(const struct ipc_handle *handle)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
+static bool ipc_map(struct range *r, size_t begin)
+{
+	void *memory;
+
+	r->block = pages_reserve(0, r->block_size, PROT_NONE);
+	r->addr = r->block + begin;
+	memory = driver_map(NULL, r->block_size, PROT_READ | PROT_WRITE, MAP_SHARED, r->shared);
+	r->memory = memory == MAP_FAILED ? NULL : memory;
+	return r->block && r->memory && range_add(r);
+}
+
 API int cuIpcOpenMemHandle_v2(uintptr_t *addr, struct ipc_handle handle, unsigned int flags);
 API int cuIpcOpenMemHandle_v2(uintptr_t *addr, struct ipc_handle handle, unsigned int flags)
 {
@@ -80,12 +100,12 @@ API int cuIpcOpenMemHandle_v2(uintptr_t *addr, struct ipc_handle handle, unsigne
 	if (r.shared < 0)
 		return driver_leave(CUDA_INVALID_VALUE);
 	r.block_size = handle.block_size;
-	r.block = pages_reserve(0, r.block_size, PROT_NONE);
-	r.addr = r.block + handle.begin;
-	r.memory = mmap(NULL, r.block_size, PROT_READ | PROT_WRITE, MAP_SHARED, r.shared, 0);
 	r.device = context_get_current()->device;
 	r.context = context_get_current();
-	range_add(&r);
+	if (!ipc_map(&r, handle.begin)) {
+		range_unmap(&r);
+		return driver_leave(CUDA_OUT_OF_MEMORY);
+	}
 	*addr = r.addr;
 	return driver_leave(CUDA_SUCCESS);
 }

@@ -36,6 +36,11 @@ static int memory_may_alloc(const char *function, size_t size, int *device)
 								    : CUDA_SUCCESS);
 }
 
+static int memory_result(uintptr_t made)
+{
+	return made ? CUDA_SUCCESS : CUDA_OUT_OF_MEMORY;
+}
+
 API int cuMemAlloc_v2(uintptr_t *addr, size_t size);
 API int cuMemAlloc_v2(uintptr_t *addr, size_t size)
 {
@@ -43,7 +48,7 @@ API int cuMemAlloc_v2(uintptr_t *addr, size_t size)
 
 	if (!result)
 		*addr = fake_cuda_alloc(device, size);
-	return result;
+	return result ? result : memory_result(*addr);
 }
 
 API int cuMemAllocManaged(uintptr_t *addr, size_t size, unsigned int flags);
@@ -55,7 +60,7 @@ API int cuMemAllocManaged(uintptr_t *addr, size_t size, unsigned int flags)
 		result = CUDA_INVALID_VALUE;
 	if (!result)
 		*addr = fake_cuda_managed(device, size);
-	return result;
+	return result ? result : memory_result(*addr);
 }
 
 API int cuMemHostAlloc(void **address, size_t size, unsigned int flags);
@@ -67,7 +72,7 @@ API int cuMemHostAlloc(void **address, size_t size, unsigned int flags)
 		result = CUDA_INVALID_VALUE;
 	if (!result)
 		*address = (void *)fake_cuda_host(device, size);
-	return result;
+	return result ? result : memory_result((uintptr_t)*address);
 }
 
 /* Whether an allocation of a kind begins at @addr; the lock is not held afterwards. */
@@ -118,8 +123,8 @@ API int cuMemHostRegister_v2(void *address, size_t size, unsigned int flags)
 	driver_lock();
 	result = range_overlaps((uintptr_t)address, size) ? ALREADY_REGISTERED : CUDA_SUCCESS;
 	driver_unlock();
-	if (!result)
-		fake_cuda_host_register(device, address, size);
+	if (!result && !fake_cuda_host_register(device, address, size))
+		result = CUDA_OUT_OF_MEMORY;
 	return result;
 }
 

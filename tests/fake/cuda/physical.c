@@ -39,24 +39,38 @@ static size_t physical_free(void)
 	return bytes ? strtoull(bytes, NULL, 0) : SIZE_MAX;
 }
 
+static int handle_map_memory(struct handle *h)
+{
+	h->fd = driver_memfd("physical");
+	if (h->fd < 0)
+		return CUDA_OPERATING_SYSTEM;
+	h->memory = ftruncate(h->fd, (off_t)h->size)
+			    ? MAP_FAILED
+			    : driver_map(NULL, h->size, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd);
+	if (h->memory != MAP_FAILED)
+		return CUDA_SUCCESS;
+	close(h->fd);
+	return CUDA_OUT_OF_MEMORY;
+}
+
 int handle_create(struct handle **out, size_t size, const struct cuda_properties *p)
 {
 	struct handle *h;
+	int result;
 
 	if (!properties_are_valid(p) || !vmm_is_granular(size))
 		return CUDA_INVALID_VALUE;
 	if (size >> 40 || (p->location.type == CUDA_LOCATION_DEVICE && size > physical_free()))
 		return CUDA_OUT_OF_MEMORY;
-	h = malloc(sizeof(*h));
+	h = driver_malloc(sizeof(*h));
+	if (!h)
+		return CUDA_OUT_OF_MEMORY;
 	*h = (struct handle){ .size = size, .properties = *p, .refs = 1 };
-	h->fd = memfd_create("physical", MFD_CLOEXEC);
-	if (h->fd < 0) {
+	result = handle_map_memory(h);
+	if (result) {
 		free(h);
-		return CUDA_OPERATING_SYSTEM;
+		return result;
 	}
-	if (ftruncate(h->fd, (off_t)size))
-		abort();
-	h->memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd, 0);
 	handles++;
 	*out = h;
 	return CUDA_SUCCESS;
@@ -160,6 +174,6 @@ API int cuMemExportToShareableHandle(int *fd, struct handle *h, int type, unsign
 	opaque.on_device = !handle_is_host(h);
 	opaque.any_device = handle_is_host(h);
 	fake_cuda_uuid(handle_is_host(h) ? 0 : h->properties.location.id, opaque.uuid);
-	*fd = fake_opaque_create(&opaque);
+	*fd = driver_may_take() ? fake_opaque_create(&opaque) : -1;
 	return driver_leave(*fd < 0 ? CUDA_OPERATING_SYSTEM : CUDA_SUCCESS);
 }

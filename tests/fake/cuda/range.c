@@ -22,10 +22,9 @@ size_t pages_round_up(size_t size)
 
 uintptr_t pages_reserve(uintptr_t addr, size_t size, int prot)
 {
-	void *p =
-		mmap((void *)addr, size, prot,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (addr ? MAP_FIXED_NOREPLACE : 0),
-		     -1, 0);
+	void *p = driver_map(
+		(void *)addr, size, prot,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (addr ? MAP_FIXED_NOREPLACE : 0), -1);
 
 	return p == MAP_FAILED ? 0 : (uintptr_t)p;
 }
@@ -54,8 +53,10 @@ bool range_overlaps(uintptr_t addr, size_t size)
 
 struct range *range_add(const struct range *with)
 {
-	struct range *r = malloc(sizeof(*r));
+	struct range *r = driver_malloc(sizeof(*r));
 
+	if (!r)
+		return NULL;
 	*r = *with;
 	r->id = ++last_id;
 	r->next = ranges;
@@ -73,22 +74,40 @@ void range_remove(struct range *r)
 	free(r);
 }
 
-static uintptr_t range_map(struct range *r, int device, int prot, uintptr_t at)
+void range_unmap(const struct range *r)
 {
-	driver_lock();
+	if (r->block && r->kind != KIND_REGISTERED)
+		munmap((void *)r->block, r->block_size);
+	if (r->memory && r->kind == KIND_DEVICE)
+		munmap(r->memory, r->block_size);
+	if (r->shared)
+		close(r->shared);
+}
+
+static bool range_map_and_add(struct range *r, int prot, uintptr_t at)
+{
 	r->block_size = pages_round_up(r->size);
 	r->block = pages_reserve(at & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1), r->block_size, prot);
 	r->addr = r->block + (prot == PROT_NONE && r->size < r->block_size - 512 ? 512 : 0);
 	r->memory = prot == PROT_NONE
 			    ? (char *)pages_reserve(0, r->block_size, PROT_READ | PROT_WRITE)
 			    : (char *)r->block;
+	if (r->block && r->memory && range_add(r))
+		return true;
+	range_unmap(r);
+	return false;
+}
+
+static uintptr_t range_map(struct range *r, int device, int prot, uintptr_t at)
+{
+	bool is_mapped;
+
+	driver_lock();
 	r->device = device;
 	r->context = device_get_primary(device);
-	if (!r->block)
-		abort();
-	range_add(r);
+	is_mapped = range_map_and_add(r, prot, at);
 	driver_unlock();
-	return r->addr;
+	return is_mapped ? r->addr : 0;
 }
 
 API uintptr_t fake_cuda_alloc_at(int device, size_t size, uintptr_t addr)
@@ -117,7 +136,7 @@ API uintptr_t fake_cuda_host(int device, size_t size)
 	return range_map(&r, device, PROT_READ | PROT_WRITE, 0);
 }
 
-API void fake_cuda_host_register(int device, void *memory, size_t size)
+API bool fake_cuda_host_register(int device, void *memory, size_t size)
 {
 	struct range r = {
 		.kind = KIND_REGISTERED,
@@ -127,11 +146,13 @@ API void fake_cuda_host_register(int device, void *memory, size_t size)
 		.context = device_get_primary(device),
 		.memory = memory,
 	};
+	bool is_added;
 
 	driver_lock();
 	r.block = r.addr;
-	range_add(&r);
+	is_added = range_add(&r);
 	driver_unlock();
+	return is_added;
 }
 
 API void fake_cuda_free(uintptr_t addr)
@@ -140,12 +161,7 @@ API void fake_cuda_free(uintptr_t addr)
 
 	driver_lock();
 	r = range_find(addr);
-	if (r->kind != KIND_REGISTERED)
-		munmap((void *)r->block, r->block_size);
-	if (r->kind == KIND_DEVICE)
-		munmap(r->memory, r->block_size);
-	if (r->shared)
-		close(r->shared);
+	range_unmap(r);
 	range_remove(r);
 	driver_unlock();
 }

@@ -41,9 +41,12 @@ struct range *range_find(uintptr_t addr);
 
 bool range_overlaps(uintptr_t addr, size_t size);
 
-/* Adds a copy of @with, which gets an id. */
+/* Adds a copy of @with, which gets an id; NULL without memory. */
 struct range *range_add(const struct range *with);
 void range_remove(struct range *r);
+
+/* Gives back what is mapped of the range, and the memfd. */
+void range_unmap(const struct range *r);
 
 size_t pages_round_up(size_t size);
 

@@ -34,7 +34,11 @@ static int reservation_create(uintptr_t *addr, size_t size, size_t align)
 	*addr = (p + align - 1) & ~(align - 1);
 	munmap((void *)p, *addr - p);
 	munmap((void *)(*addr + size), p + align - *addr);
-	v = malloc(sizeof(*v));
+	v = driver_malloc(sizeof(*v));
+	if (!v) {
+		munmap((void *)*addr, size);
+		return CUDA_OUT_OF_MEMORY;
+	}
 	*v = (struct reservation){ reservations, *addr, size };
 	reservations = v;
 	return CUDA_SUCCESS;
@@ -81,7 +85,8 @@ static int handle_map(uintptr_t addr, size_t size, size_t offset, struct handle 
 		return CUDA_INVALID_VALUE;
 	r.device = handle_is_host(h) ? -1 : h->properties.location.id;
 	r.memory = h->memory;
-	range_add(&r);
+	if (!range_add(&r))
+		return CUDA_OUT_OF_MEMORY;
 	h->maps++;
 	return CUDA_SUCCESS;
 }
@@ -115,8 +120,8 @@ static int range_set_access(uintptr_t addr, size_t size, const struct cuda_acces
 			return CUDA_INVALID_VALUE;
 		if (!host && !device_exists(access[i].location.id))
 			return CUDA_INVALID_DEVICE;
-		if (host && mmap((void *)addr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-				 r->handle->fd, 0) == MAP_FAILED)
+		if (host && driver_map((void *)addr, size, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_FIXED, r->handle->fd) == MAP_FAILED)
 			return CUDA_OUT_OF_MEMORY;
 	}
 	r->access = (int)n;

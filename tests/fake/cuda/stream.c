@@ -46,7 +46,9 @@ API int cuStreamCreate(struct stream **out, unsigned int flags)
 
 	if (result)
 		return result;
-	*out = malloc(sizeof(**out));
+	*out = driver_malloc(sizeof(**out));
+	if (!*out)
+		return CUDA_OUT_OF_MEMORY;
 	driver_lock();
 	**out = (struct stream){ .flags = flags, .id = ++streams };
 	driver_unlock();
@@ -132,7 +134,10 @@ API int cuEventCreate(struct event **out, unsigned int flags)
 	(void)flags;
 	if (result)
 		return result;
-	*out = calloc(1, sizeof(**out));
+	*out = driver_malloc(sizeof(**out));
+	if (!*out)
+		return CUDA_OUT_OF_MEMORY;
+	**out = (struct event){ 0 };
 	return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,7 @@
 #include "import/api/error.h"
 #include "import/api/loader.h"
 #include "import/api/public.h"
+#include "util/cl_names.h"
 #include "util/log.h"
 
 typedef __typeof__(&clImportMemoryARM) import_fn;
@@ -80,7 +81,7 @@ static cl_mem climport_cl_import(cl_context context, cl_mem_flags flags,
 static cl_mem climport_cl_end(cl_mem mem, cl_int err, cl_int *errcode_ret)
 {
 	if (!mem && !*log_last())
-		log_error("the import failed with OpenCL error %d", err);
+		log_error("the import failed with %s", cl_error_name(err));
 	climport_error_end(mem ? 0 : -1);
 	if (errcode_ret)
 		*errcode_ret = mem ? CL_SUCCESS : err;

@@ -78,7 +78,7 @@ static void *dmabuf_map_for(const struct import_region *region, unsigned int acc
 }
 
 /* An exporter of read-only memory maps it for reading, whatever the descriptor's mode is. */
-static void *dmabuf_map(struct import_region *region)
+static void *dmabuf_map_region(struct import_region *region)
 {
 	void *addr = dmabuf_map_for(region, region->access);
 
@@ -94,7 +94,7 @@ static void *dmabuf_map(struct import_region *region)
 
 static int dmabuf_map_whole(struct import_region *region, bool optional)
 {
-	region->addr = dmabuf_map(region);
+	region->addr = dmabuf_map_region(region);
 	if (region->addr != MAP_FAILED)
 		return 0;
 	if (errno == ENOMEM || errno == EACCES)

@@ -118,7 +118,7 @@ static void watched_pages(uintptr_t address, size_t size, uintptr_t *base, size_
  * The watch comes before the pin, which comes with the first buffer: what changes before the pin
  * makes the watch stale.
  */
-static int watched_begin(uintptr_t base, size_t size, struct watched_made *made)
+static int watched_start(uintptr_t base, size_t size, struct watched_made *made)
 {
 	if (!idle_watch(&watched_watcher))
 		return -EAGAIN;
@@ -141,7 +141,7 @@ static int watched_pin(void *unused, const void *also_unused, uintptr_t address,
 	if (!made)
 		return log_errno(ENOMEM, "no memory for a registration");
 	watched_pages(address, size, &pin->base, &pin->size);
-	ret = watched_begin(pin->base, pin->size, made);
+	ret = watched_start(pin->base, pin->size, made);
 	if (ret) {
 		if (!watched_passes(ret))
 			watched_range_end(pin->base, pin->size, false);

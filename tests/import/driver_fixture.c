@@ -113,7 +113,7 @@ static int driver_open(struct driver_import *import, int device)
 	return 0;
 }
 
-static void driver_check(const struct driver_import *import, uintptr_t address)
+static void driver_check_import(const struct driver_import *import, uintptr_t address)
 {
 	struct fake_opaque seen;
 
@@ -141,7 +141,7 @@ int driver_try(uintptr_t address, size_t size, int device, struct driver_import 
 	if (ret)
 		opaque_put(import->opaque);
 	else
-		driver_check(import, address);
+		driver_check_import(import, address);
 	return ret;
 }
 

@@ -16,7 +16,7 @@
 
 enum { LENGTH = 16 * PAGE };
 
-static bool watched_is_current(const struct gdmabuf_watch *watch)
+static bool watch_still_current(const struct gdmabuf_watch *watch)
 {
 	return *watch->status == watch->generation;
 }
@@ -27,7 +27,7 @@ static struct gdmabuf_watch watched_begin_on(const void *p, size_t size)
 
 	close(gdm_open());
 	EXPECT_EQ(gdmabuf_watch_begin((uintptr_t)p, size, &watch), 0);
-	EXPECT(watched_is_current(&watch));
+	EXPECT(watch_still_current(&watch));
 	return watch;
 }
 
@@ -78,12 +78,12 @@ TEST_EACH(
 	struct gdmabuf_watch watch = watched_begin_on(p, LENGTH);
 
 	memset(p, 7, LENGTH);
-	EXPECT(watched_is_current(&watch));
+	EXPECT(watch_still_current(&watch));
 	EXPECT_EQ(munmap(p, LENGTH), 0);
-	EXPECT(!watched_is_current(&watch));
+	EXPECT(!watch_still_current(&watch));
 	EXPECT(mmap(p, LENGTH, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p);
-	EXPECT(!watched_is_current(&watch));
+	EXPECT(!watch_still_current(&watch));
 	gdmabuf_watch_drop(&watch);
 	munmap(p, LENGTH);
 }
@@ -97,7 +97,7 @@ static void watched_in_child(void *p)
 	gdmabuf_watch_drop(&watched_parents);
 	own = watched_begin_on(p, LENGTH);
 	EXPECT_EQ(munmap(p, LENGTH), 0);
-	EXPECT(!watched_is_current(&own));
+	EXPECT(!watch_still_current(&own));
 }
 
 TEST(watched_real_fork,
@@ -107,7 +107,7 @@ TEST(watched_real_fork,
 
 	watched_parents = watched_begin_on(p, LENGTH);
 	EXPECT_EQ(in_child(watched_in_child, p), 0);
-	EXPECT(watched_is_current(&watched_parents));
+	EXPECT(watch_still_current(&watched_parents));
 	gdmabuf_watch_drop(&watched_parents);
 	munmap(p, LENGTH);
 }
@@ -118,7 +118,7 @@ static void watched_as_user(void *p)
 
 	become_user(0);
 	watch = watched_begin_on(p, LENGTH);
-	EXPECT(watched_is_current(&watch));
+	EXPECT(watch_still_current(&watch));
 }
 
 static void watched_permit(mode_t mode)

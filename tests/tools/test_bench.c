@@ -198,17 +198,18 @@ TEST(not_measured, "A size that could not be measured says nothing.")
 	EXPECT_EQ(crossing.largest, MIB);
 }
 
-TEST(again, "Memory that was imported before has a verdict of its own.")
+TEST(again, "Memory that the program has registered has a verdict of its own.")
 {
 	const struct bench_crossing wins = bench_crossing_of(bench_figure_quiet, 2),
 				    loses = bench_crossing_of(bench_figure_quiet, 0.5),
 				    open = bench_crossing_of(bench_figure_noisy, 2);
 
-	EXPECT(bench_says(bench_verdict_again(&wins), "is kept, wins from 1 MiB"));
+	EXPECT(bench_says(bench_verdict_again(&wins),
+			  "memory that the program has registered wins from 1 MiB"));
 	EXPECT(bench_says(bench_verdict_again(&loses), "does not win, either"));
-	EXPECT(bench_says(
-		bench_verdict_again(&open),
-		"whether memory that was imported before wins on this machine is not known"));
+	EXPECT(bench_says(bench_verdict_again(&open),
+			  "whether memory that the program has registered wins on this machine is "
+			  "not known"));
 }
 
 TEST(frames, "The verdict on frames has the ratios that hold, and counts the others.")

@@ -70,12 +70,16 @@ static const struct symbol symbols[] = {
 	{ "cuStreamSynchronize", NULL, AT(stream_synchronize), OPTIONAL },
 };
 
-static void cuda_driver_loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
+static void cuda_driver_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
-LOCK_DEFINE_IN_CHILD(cuda_driver_lock, LOCK_LAST, cuda_driver_loader_distrust);
+LOCK_DEFINE_IN_CHILD(cuda_driver_lock, LOCK_LAST, cuda_driver_in_child);
 /* The number of loaded libraries at the last search, which found no libcuda. */
 static unsigned long long cuda_driver_searched GUARDED_BY(cuda_driver_lock);
+static char
+	cuda_driver_absent[256] GUARDED_BY(cuda_driver_lock); /* why it cannot be loaded, or "" */
+static unsigned int cuda_driver_loading GUARDED_BY(cuda_driver_lock); /* threads in dlopen() */
 static bool cuda_driver_is_child GUARDED_BY(cuda_driver_lock);
+static bool cuda_driver_is_torn GUARDED_BY(cuda_driver_lock);
 static void *_Atomic cuda_driver_published; /* const struct cuda_driver */
 
 static void *cuda_driver_find(void *library, const struct symbol *s)
@@ -105,53 +109,64 @@ static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
 }
 
 /*
- * The number of libraries that the process has loaded so far.  dlopen(RTLD_NOLOAD) of an unloaded
- * library searches all library folders on the disk; the number takes a hundredth of the time.
- *
- * glibc (2.36) takes a lock for the number, and does not initialize the lock in a child of fork().
- * Calls from here hold cuda_driver_lock, and fork() waits for the lock.  But a thread of the program may
- * have held glibc's lock, so a child never asks: 0.
+ * A search for a libcuda that the process has loaded.  dlopen(RTLD_NOLOAD) of a library that is not
+ * loaded would search all library folders on the disk, and read the cache of libraries, which a
+ * fork() in between leaves unusable (glibc 2.36 unmaps the cache and forgets the address later; the
+ * child's dlopen() reads there).  The number of loads takes a hundredth of the time.
  */
-static int cuda_driver_loads_read(struct dl_phdr_info *info, size_t size, void *loads)
+struct cuda_driver_search {
+	unsigned long long before, loads; /* libraries that the process has loaded so far */
+	bool found;
+};
+
+static int cuda_driver_search_visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
+	const char *slash = strrchr(info->dlpi_name, '/');
+	struct cuda_driver_search *search = arg;
+
 	(void)size;
-	*(unsigned long long *)loads = info->dlpi_adds;
-	return 1;
+	search->loads = info->dlpi_adds;
+	search->found = !strncmp(slash ? slash + 1 : info->dlpi_name, "libcuda.so", 10);
+	return search->found || search->loads == search->before;
 }
 
-static unsigned long long cuda_driver_loads(void) REQUIRES(cuda_driver_lock)
+/*
+ * glibc (2.36) takes a lock for the list, and does not initialize the lock in a child of fork().
+ * Calls from here hold cuda_driver_lock, and fork() waits for the lock.  But a thread of the program
+ * may have held glibc's lock, so a child leaves the search to dlopen(), whose lock is initialized.
+ */
+static bool cuda_driver_is_loaded(unsigned long long *loads)
 {
-	unsigned long long loads = 0;
+	struct cuda_driver_search search = { 0 };
 
-	if (!cuda_driver_is_child)
-		dl_iterate_phdr(cuda_driver_loads_read, &loads);
-	return loads;
+	lock_acquire(&cuda_driver_lock);
+	if (cuda_driver_is_child) {
+		search.found = !cuda_driver_is_torn;
+	} else {
+		search.before = cuda_driver_searched;
+		dl_iterate_phdr(cuda_driver_search_visit, &search);
+		if (!search.found)
+			cuda_driver_searched = search.loads;
+	}
+	lock_release(&cuda_driver_lock);
+	*loads = search.loads;
+	return search.found;
 }
 
-static void cuda_driver_loader_distrust(struct lock *lock)
+static void cuda_driver_search_failed(unsigned long long loads)
+{
+	lock_acquire(&cuda_driver_lock);
+	cuda_driver_searched = loads;
+	lock_release(&cuda_driver_lock);
+}
+
+/* The child of a fork() while a thread was in dlopen() here never calls dlopen(). */
+static void cuda_driver_in_child(struct lock *lock)
 {
 	(void)lock;
 	cuda_driver_is_child = true;
-	cuda_driver_searched = 0;
-}
-
-/* Whether something was loaded since libcuda was not found.  @now: for cuda_driver_search_failed() */
-static bool cuda_driver_search_is_due(unsigned long long *now)
-{
-	bool due;
-
-	lock_acquire(&cuda_driver_lock);
-	*now = cuda_driver_loads();
-	due = !*now || *now != cuda_driver_searched;
-	lock_release(&cuda_driver_lock);
-	return due;
-}
-
-static void cuda_driver_search_failed(unsigned long long then)
-{
-	lock_acquire(&cuda_driver_lock);
-	cuda_driver_searched = then;
-	lock_release(&cuda_driver_lock);
+	cuda_driver_is_torn |= cuda_driver_loading;
+	cuda_driver_loading = 0;
 }
 
 /* NULL, logged: no memory, or the library lacks a function. */
@@ -187,35 +202,85 @@ static const struct cuda_driver *cuda_driver_publish(void *library)
 	return winner;
 }
 
-static const struct cuda_driver *cuda_driver_get(int flags)
+static void *cuda_driver_dlopen(int flags)
 {
-	const struct cuda_driver *cu =
-		atomic_load_explicit(&cuda_driver_published, memory_order_acquire);
-	unsigned long long now = 0;
 	void *library;
 
-	if (cu || (flags & RTLD_NOLOAD && !cuda_driver_search_is_due(&now)))
-		return cu;
+	lock_acquire(&cuda_driver_lock);
+	cuda_driver_loading++;
+	lock_release(&cuda_driver_lock);
 	library = dlopen("libcuda.so.1", RTLD_NOW | flags);
-	if (library)
-		cu = cuda_driver_publish(library);
-	else if (!(flags & RTLD_NOLOAD))
-		log_error("%s", dlerror());
-	if (!cu && flags & RTLD_NOLOAD)
-		cuda_driver_search_failed(now);
-	return cu;
+	lock_acquire(&cuda_driver_lock);
+	cuda_driver_loading--;
+	lock_release(&cuda_driver_lock);
+	return library;
 }
 
 const struct cuda_driver *cuda_driver_loaded(void)
 {
-	return cuda_driver_get(RTLD_NOLOAD);
+	const struct cuda_driver *cu =
+		atomic_load_explicit(&cuda_driver_published, memory_order_acquire);
+	unsigned long long loads;
+	void *library;
+
+	if (cu || !cuda_driver_is_loaded(&loads))
+		return cu;
+	library = cuda_driver_dlopen(RTLD_NOLOAD);
+	cu = library ? cuda_driver_publish(library) : NULL;
+	if (!cu)
+		cuda_driver_search_failed(loads);
+	return cu;
+}
+
+/* Whether to load: false, logged, if a load has failed, or in a child that may not. */
+static bool cuda_driver_may_load(void)
+{
+	bool may;
+
+	lock_acquire(&cuda_driver_lock);
+	if (cuda_driver_is_torn)
+		log_error("libcuda.so.1 cannot be loaded: a thread of the parent process was "
+			  "loading libraries when this process was forked");
+	else if (cuda_driver_absent[0])
+		log_error("%s", cuda_driver_absent);
+	may = !cuda_driver_is_torn && !cuda_driver_absent[0];
+	lock_release(&cuda_driver_lock);
+	return may;
+}
+
+/* A file that is not there; after another failure, as a shortage, the next call tries again. */
+static void cuda_driver_load_failed(void)
+{
+	const char *why = dlerror();
+
+	log_error("%s", why);
+	if (!strstr(why, strerror(ENOENT)))
+		return;
+	lock_acquire(&cuda_driver_lock);
+	snprintf(cuda_driver_absent, sizeof(cuda_driver_absent), "%s", why);
+	lock_release(&cuda_driver_lock);
+}
+
+static const struct cuda_driver *cuda_driver_open(void)
+{
+	void *library;
+
+	if (!cuda_driver_may_load())
+		return NULL;
+	library = cuda_driver_dlopen(0);
+	if (library)
+		return cuda_driver_publish(library);
+	cuda_driver_load_failed();
+	return NULL;
 }
 
 const struct cuda_driver *cuda_driver_load(void)
 {
-	const struct cuda_driver *cu = cuda_driver_get(0);
+	const struct cuda_driver *cu = cuda_driver_loaded();
 	int result;
 
+	if (!cu)
+		cu = cuda_driver_open();
 	if (!cu)
 		return NULL;
 	result = cu->init(0);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo   the main job: a camera's frames in OpenCL kernels, zero copy
-# make check  all tests: about half an hour on two cores
+# make check  all tests but the long ones: about 20 minutes on two cores
 # make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
-#             part of check if kmod/ or its tests changed since they passed there
-# make check-long   what takes hours: whole programs, a bad driver at
-#             every call, loops of 1,000 on one processor and under load, the tests in 11 more
-#             orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
-#             from PyPI under build/
+#             before a change of kmod/ is done
+# make check-long   what takes hours: whole programs, every driver, three kernels, a bad driver at
+#             every call, loops of 1,000 on one processor and under load, the tests alone and in 11
+#             more orders, DKMS, a board's processor, kmod/ on the debug kernel; installs 400 MB of
+#             programs, and pyopencl from PyPI under build/
 # make check-ffmpeg   FFmpeg from Debian's source package, unchanged, with the commands of docs/ffmpeg.md,
 #             which it builds: 5 minutes
 # make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a
@@ -23,7 +23,7 @@ JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo packages dkms conform check check-long check-debug check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench deps clean FORCE
+.PHONY: all demo packages dkms conform check check-long check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench deps clean FORCE
 
 all: build/release
 
@@ -51,21 +51,14 @@ conform:
 bench: build/release
 	bench/run build/release
 
-check: check-dev check-asan check-tsan check-debug
+check: check-dev check-asan check-tsan
 
-# On the debug kernel only what changed since it passed there.
-check-debug: check-tsan
-	tests/kmod/debug-checked || $(MAKE) check-debug-kernel
-
-# The sum is that of what was tested, whatever is edited meanwhile.
 check-debug-kernel: deps
 	tools/install-deps debug-kernel
 	cmake --preset dev -B build/debug-kernel -DCLIMPORT_DEBUG_KERNEL=ON >/dev/null
-	tests/kmod/debug-checked --sum >build/debug-kernel/tested.sum
 	cmake --build build/debug-kernel -j $(JOBS)
 	tests/vm/kernel debug
 	ctest --test-dir build/debug-kernel -L kmod --output-on-failure --no-tests=error
-	cp build/debug-kernel/tested.sum docs/measured/debug-kernel.sum
 
 # One tree after the other: tests may use every core.
 check-asan: check-dev

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define CLOSE_SECONDS 5 /* how long a closed connection waits for its operations */
-#define WATCH_EACH 256	/* calls: a look at the queue of events is a system call */
+#define WATCH_EACH 64	/* calls: a look at the queue of events is a system call */
 
 int fabric_random_id(uint64_t *id)
 {
@@ -102,42 +102,61 @@ int fabric_event_error(struct fid_eq *eq)
 	return fi_eq_readerr(eq, &entry, 0) < 0 ? -ECONNABORTED : fabric_event_errno(&entry);
 }
 
+/*
+ * A stream says that the peer is gone to whoever reads from the stream: the lanes of the rails that are
+ * connected, while others are not.
+ */
 int fabric_connection_progress(struct fabric_connection *c, bool *done)
 {
 	struct fabric_events events;
 
+	for (unsigned int i = 0; i < c->rail_count; i++)
+		if (c->rails[i].endpoint)
+			fabric_lane_progress(c->rails[i].lane);
 	fabric_events_read(c, &events);
 	*done = events.is_connected;
-	if (events.error)
-		return events.error;
-	return events.shut ? -ECONNRESET : 0;
+	for (unsigned int i = 0; i < c->rail_count; i++)
+		if (events.errors[i])
+			return events.errors[i];
+	return 0;
+}
+
+/*
+ * libfabric does not say what becomes of an operation that is posted after the end of its endpoint: over
+ * tcp a receive never ends.  So the endpoint is closed, which ends what is posted, and fabric_post()
+ * refuses what comes later.  What has arrived stays.
+ */
+static void connection_end_rail(struct fabric_connection *c, struct fabric_rail *rail, int error)
+{
+	if (!rail->endpoint)
+		return;
+	fabric_cancel(rail, error);
+	fabric_rail_close(c->device, rail);
+	rail->error = error;
 }
 
 void fabric_break(struct fabric_connection *c, int error)
 {
-	if (c->error)
-		return;
-	c->error = error;
+	if (!c->error)
+		c->error = error;
 	for (unsigned int i = 0; i < c->rail_count; i++)
-		fi_shutdown(c->rails[i].endpoint, 0);
+		connection_end_rail(c, &c->rails[i], error);
 }
 
 /*
- * An adapter does not tell a receive that the peer is gone, the connection manager does, in the queue
- * of events.  What has arrived stays.  Over tcp the stream tells.
+ * The end of a rail is in the queue of events, and a receive that is posted later does not tell.  The
+ * other rails stay: parts of messages may have arrived there.
  */
 void fabric_watch(struct fabric_connection *c)
 {
 	struct fabric_events events;
 
-	if (!fabric_device_is_verbs(c->device) || ++c->watches % WATCH_EACH)
+	if (++c->watches % WATCH_EACH)
 		return;
 	fabric_events_read(c, &events);
-	if (events.error)
-		fabric_break(c, events.error);
 	for (unsigned int i = 0; i < c->rail_count; i++)
-		if (events.shut & 1u << i)
-			fi_shutdown(c->rails[i].endpoint, 0);
+		if (events.errors[i])
+			connection_end_rail(c, &c->rails[i], events.errors[i]);
 }
 
 static struct timespec connection_deadline(void)
@@ -230,10 +249,10 @@ void fabric_close_connection(void *handle)
 	if (!fabric_device_is_own(c->device))
 		return;
 	for (unsigned int i = 0; i < FABRIC_MAX_RAILS; i++) {
-		if (!c->rails[i].endpoint)
-			continue;
-		fabric_unqueue(&c->rails[i]);
-		fabric_rail_close(c->device, &c->rails[i]);
+		if (c->rails[i].lane)
+			fabric_unqueue(&c->rails[i]);
+		if (c->rails[i].endpoint)
+			fabric_rail_close(c->device, &c->rails[i]);
 	}
 	if (!connection_drain(c) && !(connection_break_flushes(c) && connection_drain(c))) {
 		net_warn("a closed connection has operations left, and keeps its memory");

@@ -8,6 +8,16 @@
 
 #include <errno.h>
 
+/*
+ * At the end of a stream the provider tcp reports errno, which nobody has set: EAGAIN would mean that
+ * there is more to come (libfabric 1.17 and 2.1).
+ */
+ssize_t fabric_event_read(struct fid_eq *eq, uint32_t *kind, union fabric_cm_event *event)
+{
+	errno = 0;
+	return fi_eq_read(eq, kind, event, sizeof(*event), 0);
+}
+
 int fabric_events_open(struct fabric_device *device)
 {
 	struct fi_eq_attr attributes = { .wait_obj = FI_WAIT_NONE };
@@ -31,7 +41,7 @@ static bool events_read_error(struct fid_eq *eq)
 	if (fi_eq_readerr(eq, &entry, 0) < 0)
 		return false;
 	rail = entry.fid ? entry.fid->context : NULL;
-	if (rail)
+	if (rail && !rail->error)
 		rail->error = fabric_event_errno(&entry);
 	return true;
 }
@@ -42,7 +52,7 @@ static bool events_read(struct fid_eq *eq)
 	union fabric_cm_event event;
 	struct fabric_rail *rail;
 	uint32_t kind;
-	ssize_t ret = fi_eq_read(eq, &kind, &event, sizeof(event), 0);
+	ssize_t ret = fabric_event_read(eq, &kind, &event);
 
 	if (ret == -FI_EAVAIL)
 		return events_read_error(eq);
@@ -51,9 +61,7 @@ static bool events_read(struct fid_eq *eq)
 	rail = event.entry.fid->context;
 	if (kind == FI_CONNECTED)
 		rail->is_connected = true;
-	else if (kind == FI_SHUTDOWN)
-		rail->is_shut = true;
-	else
+	else if (!rail->error)
 		rail->error = -ECONNRESET;
 	return true;
 }
@@ -70,10 +78,7 @@ void fabric_events_read(struct fabric_connection *c, struct fabric_events *event
 		struct fabric_rail *rail = &c->rails[i];
 
 		events->is_connected = events->is_connected && rail->is_connected;
-		events->shut |= rail->is_shut ? 1u << i : 0;
-		rail->is_shut = false;
-		if (!events->error)
-			events->error = rail->error;
+		events->errors[i] = rail->error;
 	}
 	pthread_mutex_unlock(&device->eq_lock);
 }
@@ -82,6 +87,6 @@ void fabric_rail_close(struct fabric_device *device, struct fabric_rail *rail)
 {
 	pthread_mutex_lock(&device->eq_lock);
 	fi_close(&rail->endpoint->fid);
-	*rail = (struct fabric_rail){ .lane = rail->lane };
+	rail->endpoint = NULL;
 	pthread_mutex_unlock(&device->eq_lock);
 }

@@ -121,10 +121,10 @@ bool fabric_device_needs_mappings(const struct fabric_device *device);
 bool fabric_device_can_read(const struct fabric_device *device);
 
 struct fabric_rail {
-	struct fid_ep *endpoint;
+	struct fid_ep *endpoint; /* NULL: not open, or closed because of @error */
 	struct fabric_lane *lane;
-	bool is_connected, is_shut; /* marks of events */
-	int error;		    /* likewise: 0 or a negative errno */
+	bool is_connected; /* a mark of events */
+	int error;	   /* likewise: 0, or how the rail ended, a negative errno */
 };
 
 enum fabric_state { FABRIC_IDLE, FABRIC_QUEUED, FABRIC_POSTED, FABRIC_DONE };
@@ -152,8 +152,11 @@ void fabric_lane_close(struct fabric_lane *lane);
  * anything happened.
  */
 bool fabric_lane_progress(struct fabric_lane *lane);
-/* 0 or a negative errno; -EAGAIN: the endpoint has no room. */
-int fabric_post(struct fabric_operation *operation);
+/*
+ * False: the endpoint has no room.  An operation that cannot be posted, or whose rail has ended, ends
+ * with the error.
+ */
+bool fabric_post(struct fabric_operation *operation);
 /* Posts the operation behind earlier ones, here or in the lane's thread. */
 void fabric_queue(struct fabric_operation *operation);
 /* Takes the rail's operations out of the queue: idle, as if never queued. */
@@ -189,7 +192,7 @@ struct fabric_connection {
 	size_t small; /* bytes of the largest message that rail 0 carries */
 	size_t least; /* bytes of the smallest part */
 	struct fabric_rail rails[FABRIC_MAX_RAILS];
-	int error;	      /* 0, or of the first request that failed: later requests fail, too */
+	int error;	      /* 0, or of the first message that failed: later ones fail, too */
 	unsigned int watches; /* calls of fabric_watch() */
 	uint64_t added;	      /* requests so far */
 	uint64_t oldest;      /* the first message of which something of the peer's is missing */
@@ -216,7 +219,7 @@ int fabric_connection_device(void *connection);
  * failed.  So both ends' operations end with errors, and the connection takes no more requests.
  */
 void fabric_break(struct fabric_connection *connection, int error);
-/* Ends the operations of rails whose peer is gone.  For callers that wait. */
+/* Ends the rails whose peer is gone.  For callers that wait. */
 void fabric_watch(struct fabric_connection *connection);
 
 /* flush.c */

@@ -63,16 +63,20 @@ int fabric_event_errno(const struct fi_eq_err_entry *entry);
 
 /* What the events so far say of a connection. */
 struct fabric_events {
-	bool is_connected; /* every rail */
-	unsigned int shut; /* a bit for each rail whose peer has closed; told once */
-	int error;	   /* 0 or a negative errno */
+	bool is_connected;	      /* every rail */
+	int errors[FABRIC_MAX_RAILS]; /* of each rail: 0 or a negative errno */
 };
 
 /* events.c */
 int fabric_events_open(struct fabric_device *device);
 void fabric_events_close(struct fabric_device *device);
+/* As fi_eq_read(3). */
+ssize_t fabric_event_read(struct fid_eq *eq, uint32_t *kind, union fabric_cm_event *event);
 void fabric_events_read(struct fabric_connection *c, struct fabric_events *events);
-/* Closes the endpoint of a connection's rail. */
+/*
+ * Closes the endpoint of a connection's rail, of which no operation is queued.  Operations that are
+ * posted end: those that are complete as they are, the others with an error.
+ */
 void fabric_rail_close(struct fabric_device *device, struct fabric_rail *rail);
 
 /* connect.c: the device's own information, with @address as the destination; NULL: no memory. */

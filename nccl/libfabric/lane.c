@@ -27,27 +27,34 @@ static ssize_t lane_call_endpoint(struct fabric_operation *o)
 	return fi_readv(endpoint, o->vectors, o->descriptors, o->count, 0, o->from, o->key, o);
 }
 
-int fabric_post(struct fabric_operation *operation)
-{
-	struct fabric_rail *rail = operation->rail;
-	ssize_t ret;
-
-	/* The completion may come before the call returns, in another thread. */
-	atomic_store(&operation->state, FABRIC_POSTED);
-	atomic_fetch_add(&rail->lane->posted, 1);
-	ret = lane_call_endpoint(operation);
-	if (ret) {
-		atomic_fetch_sub(&rail->lane->posted, 1);
-		atomic_store(&operation->state, FABRIC_IDLE);
-	}
-	return (int)ret;
-}
-
 static void lane_end_operation(struct fabric_operation *operation, size_t length, int error)
 {
 	operation->length = length;
 	operation->error = error;
 	atomic_store_explicit(&operation->state, FABRIC_DONE, memory_order_release);
+}
+
+bool fabric_post(struct fabric_operation *operation)
+{
+	struct fabric_rail *rail = operation->rail;
+	ssize_t ret;
+
+	if (!rail->endpoint) {
+		lane_end_operation(operation, 0, rail->error);
+		return true;
+	}
+	/* The completion may come before the call returns, in another thread. */
+	atomic_store(&operation->state, FABRIC_POSTED);
+	atomic_fetch_add(&rail->lane->posted, 1);
+	ret = lane_call_endpoint(operation);
+	if (!ret)
+		return true;
+	atomic_fetch_sub(&rail->lane->posted, 1);
+	atomic_store(&operation->state, FABRIC_IDLE);
+	if (ret == -FI_EAGAIN)
+		return false;
+	lane_end_operation(operation, 0, (int)ret);
+	return true;
 }
 
 static struct fabric_operation *lane_queue_first(struct fabric_lane *lane)
@@ -76,25 +83,20 @@ static void lane_queue_remove_first(struct fabric_lane *lane)
 static bool lane_post_first(struct fabric_lane *lane)
 {
 	struct fabric_operation *first = lane_queue_first(lane);
-	int err;
 
 	if (!first)
 		return false;
 	lane_queue_remove_first(lane);
-	err = fabric_post(first);
-	if (err == -EAGAIN) {
-		pthread_mutex_lock(&lane->queue_lock);
-		atomic_store(&first->state, FABRIC_QUEUED);
-		first->next = lane->first;
-		lane->first = first;
-		if (!lane->last)
-			lane->last = first;
-		pthread_mutex_unlock(&lane->queue_lock);
-		return false;
-	}
-	if (err)
-		lane_end_operation(first, 0, err);
-	return true;
+	if (fabric_post(first))
+		return true;
+	pthread_mutex_lock(&lane->queue_lock);
+	atomic_store(&first->state, FABRIC_QUEUED);
+	first->next = lane->first;
+	lane->first = first;
+	if (!lane->last)
+		lane->last = first;
+	pthread_mutex_unlock(&lane->queue_lock);
+	return false;
 }
 
 static bool lane_post_queued(struct fabric_lane *lane)

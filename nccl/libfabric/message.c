@@ -171,8 +171,7 @@ static bool message_see(struct fabric_request *request, uint64_t number)
 	request->error = c->error   ? c->error
 			 : c->sends ? message_see_ready(request, number)
 				    : message_see_header(request, number);
-	if (request->error)
-		fabric_break(c, request->error);
+	c->error = request->error; /* the messages before this one may still arrive */
 	request->is_known = true;
 	return true;
 }
@@ -197,38 +196,24 @@ static void message_added(struct fabric_request *request, void **result)
 	*result = request;
 }
 
-/* *posted is false without room: the core gets no request, and comes again. */
-static int message_post(struct fabric_operation *operation, struct fabric_connection *connection,
-			bool *posted)
-{
-	int err = fabric_post(operation);
-
-	*posted = !err;
-	if (!err || err == -EAGAIN)
-		return 0;
-	fabric_break(connection, err);
-	return err;
-}
-
-/* The sender's part of a large message before the header. */
-static int message_send_large(struct fabric_request *request, bool *posted)
+/* The sender's part of a large message before the header.  False: no room. */
+static bool message_send_large(struct fabric_request *request)
 {
 	struct fabric_connection *connection = request->connection;
 
-	*posted = true;
 	if (connection->has_ready) {
 		request->is_known = false;
-		return message_post(message_ready(request), connection, posted);
+		return fabric_post(message_ready(request));
 	}
 	message_queue_parts(request, connection->added); /* the threads begin already */
-	return 0;
+	return true;
 }
 
 int fabric_send(void *handle, void *data, size_t size, void *mapping, void **result)
 {
 	struct fabric_connection *connection = handle;
 	struct fabric_request *request;
-	bool is_large = size > connection->small, posted = true;
+	bool is_large = size > connection->small;
 	int err;
 
 	err = message_begin(connection, data, size, mapping, &request);
@@ -237,10 +222,8 @@ int fabric_send(void *handle, void *data, size_t size, void *mapping, void **res
 	message_see_all(connection);
 	*message_header(request) =
 		(struct fabric_header){ .size = size, .number = connection->added };
-	if (is_large)
-		err = message_send_large(request, &posted);
-	if (err || !posted)
-		return err;
+	if (is_large && !message_send_large(request))
+		return 0;
 	/*
 	 * Heads leave in the order of the messages: those of small messages, too, go through the queue,
 	 * where the head of a large message may still be.
@@ -256,12 +239,8 @@ int fabric_receive(void *handle, void *data, size_t size, void *mapping, void **
 	struct fabric_request *request;
 	size_t small = size < connection->small ? size : connection->small;
 	int err = message_begin(connection, data, size, mapping, &request);
-	bool posted;
 
-	if (!request)
-		return err;
-	err = message_post(message_head(request, small), connection, &posted);
-	if (posted)
+	if (request && fabric_post(message_head(request, small)))
 		message_added(request, result);
 	return err;
 }

@@ -13,7 +13,6 @@
 
 #define DEPTH 8
 #define LARGEST (((size_t)4 << 20) + 1)
-#define PEERS_SECONDS 100
 
 static const size_t sizes[] = {
 	0,	1,	 512,	  4096,	   65535, 65536,   65537, 100000, 131073,
@@ -161,7 +160,7 @@ static void peers_close(struct pair *pair, struct plugin *plugin)
 	EXPECT_EQ(plugin_finalize(plugin), 0);
 }
 
-static pid_t peers_start(struct peers *peers, void (*peer)(const void *))
+pid_t peers_start(struct peers *peers, void (*peer)(const void *))
 {
 	int channels[2];
 	pid_t child;
@@ -231,8 +230,7 @@ void peers_run_killed(struct peers peers)
 	peers_close(&pair, &plugin);
 }
 
-/* The child's end of the channel, at the process that listens or connects. */
-static struct peers peers_swapped(const struct peers *peers)
+struct peers peers_swapped(const struct peers *peers)
 {
 	struct peers swapped = *peers;
 

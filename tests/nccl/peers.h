@@ -31,6 +31,13 @@ struct peers {
 /* Loads and starts the plugin.  @interface: NULL: any. */
 void peers_begin(struct plugin *plugin, const char *provider, const char *interface);
 
+#define PEERS_SECONDS 100 /* after which a process of a test ends */
+
+/* Starts the child, with a channel between both processes. */
+pid_t peers_start(struct peers *peers, void (*peer)(const void *));
+/* The child's end of the channel, at the process that listens or connects. */
+struct peers peers_swapped(const struct peers *peers);
+
 /* Messages of every size, several at once, each with its own bytes.  Ends the process in 100 s. */
 void peers_run(struct peers peers);
 
@@ -46,5 +53,15 @@ void peers_run_killed_receiver(struct peers peers);
  * still open, and accept has to fail; -1: no limit.
  */
 void peers_run_refused(struct peers peers, int accepts, int spare);
+
+/*
+ * kills.c: rounds in which a process is killed or closes at a random moment, with connections that
+ * wait or have messages under way.  At the other process every request ends, each connection fails,
+ * and what a process has sent before it closes arrives.
+ */
+void peers_run_kills(struct peers peers);
+
+/* A listener goes on after a process that was killed while it connected, and keeps no descriptor. */
+void peers_run_kills_connecting(struct peers peers);
 
 #endif /* TESTS_NCCL_PEERS_H */

@@ -185,6 +185,28 @@ TEST(receiver_is_killed, "A send fails with a remote error if the receiver is ki
 	test_in_child(receiver_is_killed);
 }
 
+static void kills(void)
+{
+	peers_run_kills(
+		(struct peers){ .provider = "tcp", .interface = "lo", .peer_interface = "lo" });
+}
+
+TEST(kills, "After the end of a process each request of the other process's ends, later ones fail.")
+{
+	test_in_child(kills);
+}
+
+static void kills_connecting(void)
+{
+	peers_run_kills_connecting(
+		(struct peers){ .provider = "tcp", .interface = "lo", .peer_interface = "lo" });
+}
+
+TEST(kills_connecting, "A listener goes on after a process that was killed while it connected.")
+{
+	test_in_child(kills_connecting);
+}
+
 struct refusal {
 	const char *name;
 	int accepts, spare;

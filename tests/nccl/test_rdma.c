@@ -438,6 +438,11 @@ TEST(receiver_is_killed, "A send fails with a remote error if the receiver is ki
 	rdma_each_peers((struct peers){ 0 }, NCCL_PTR_HOST, peers_run_killed_receiver);
 }
 
+TEST(kills, "After the end of a process each request of the other process's ends, later ones fail.")
+{
+	rdma_each_peers((struct peers){ 0 }, NCCL_PTR_HOST, peers_run_kills);
+}
+
 static void rdma_child_init(void)
 {
 	struct plugin plugin;

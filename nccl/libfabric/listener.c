@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a connection that listens, and receives. */
+#include "nccl/libfabric/half_open.h"
 #include "nccl/libfabric/handshake.h"
 
 #include "nccl/log.h"
@@ -10,8 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Reads in a row without an event, after which a listener has no sockets left. */
-#define CLOSE_READS 64
+#define HALF_OPEN_MOST 64 /* peers of a listener; older ones are dropped */
+#define CLOSE_ROUNDS 64	  /* in which a listener that closes gets rid of its peers */
 /* A look for a descriptor is for so many calls; so many looks in vain are a shortage that stays. */
 #define LOOK_CALLS 256
 #define SHORTAGE_LOOKS 8
@@ -21,6 +22,8 @@ struct listener {
 	uint64_t id;
 	struct fid_eq *eq;
 	struct fid_pep *endpoint;
+	unsigned char address[FABRIC_ADDRESS_SIZE];
+	struct half_open half_open;	 /* over tcp */
 	struct fabric_connection *begun; /* connections of which rails are missing */
 	unsigned int calls, shortages;	 /* of listener_check_descriptors() */
 };
@@ -55,11 +58,14 @@ int fabric_listen(int number, void *memory, void **result)
 	if (!err)
 		err = fi_listen(l->endpoint);
 	if (!err)
-		err = fi_getname(&l->endpoint->fid, handle->address, &size);
+		err = fi_getname(&l->endpoint->fid, l->address, &size);
 	if (err) {
 		fabric_close_listener(l);
 		return err;
 	}
+	if (!fabric_device_is_verbs(device))
+		half_open_begin(&l->half_open, l->address, size, sizeof(struct fabric_hello));
+	memcpy(handle->address, l->address, size);
 	handle->magic = FABRIC_MAGIC;
 	handle->address_size = (uint32_t)size;
 	handle->listener = l->id;
@@ -149,7 +155,7 @@ static int listener_read_event(struct listener *l, bool accepts)
 {
 	union fabric_cm_event event;
 	uint32_t kind;
-	ssize_t ret = fi_eq_read(l->eq, &kind, &event, sizeof(event), 0);
+	ssize_t ret = fabric_event_read(l->eq, &kind, &event);
 	int err = 0;
 
 	if (ret == -FI_EAVAIL) {
@@ -169,16 +175,16 @@ static int listener_read_event(struct listener *l, bool accepts)
 	return err;
 }
 
-/*
- * A request that nobody reads would keep its socket.  A request comes into the queue some reads after
- * its socket, and a peer that has gone sends none.
- */
+/* A request that nobody reads would keep its socket.  Who is not half open has sent a request. */
 static void listener_reject_all(struct listener *l)
 {
-	int left = CLOSE_READS;
+	bool is_left = l->endpoint;
 
-	while (l->endpoint && left)
-		left = listener_read_event(l, false) ? left - 1 : CLOSE_READS;
+	for (int i = 0; is_left && i < CLOSE_ROUNDS; i++) {
+		is_left = half_open_end(&l->half_open);
+		while (!listener_read_event(l, false))
+			;
+	}
 }
 
 void fabric_close_listener(void *handle)
@@ -197,6 +203,8 @@ void fabric_close_listener(void *handle)
 		fi_close(&l->endpoint->fid);
 	if (l->eq)
 		fi_close(&l->eq->fid);
+	if (l->half_open.descriptors)
+		closedir(l->half_open.descriptors);
 	fabric_device_put(l->device);
 	free(l);
 }
@@ -217,17 +225,20 @@ static void listener_remove(struct listener *l, struct fabric_connection *connec
  */
 static int listener_check_descriptors(struct listener *l)
 {
-	int fd;
+	int fd, err;
 
 	if (fabric_device_is_verbs(l->device) || ++l->calls % LOOK_CALLS)
 		return 0;
+	half_open_limit(&l->half_open, HALF_OPEN_MOST);
 	fd = eventfd(0, EFD_CLOEXEC);
 	if (fd >= 0) {
 		close(fd);
 		l->shortages = 0;
 		return 0;
 	}
-	return ++l->shortages < SHORTAGE_LOOKS ? 0 : -errno;
+	err = -errno;
+	half_open_limit(&l->half_open, 0);
+	return ++l->shortages < SHORTAGE_LOOKS ? 0 : err;
 }
 
 int fabric_accept(void *handle, void **result)

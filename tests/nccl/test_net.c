@@ -346,6 +346,107 @@ TEST(strangers, "A listener leaves no descriptor of peers that have connected an
 	plugin_end(&plugin);
 }
 
+#define MANY_STRANGERS 1000
+#define MOST_HALF_OPEN 400 /* what a listener keeps, and what comes between two looks */
+#define DESCRIPTORS (3 * MANY_STRANGERS)
+
+/* What strangers say; the request is the beginning of one of libfabric 1.17's. */
+static const struct {
+	const char *bytes;
+	size_t size;
+} stranger_says[] = {
+	{ "", 0 },
+	{ "GET / HTTP/1.1\r\n\r\n", 18 },
+	{ "\3", 1 },
+	{ "\3\0\0\0\0\50\0\1\0\0\0\0\0\0\0\0mil", 19 },
+};
+
+#define SAYINGS (sizeof(stranger_says) / sizeof(stranger_says[0]))
+
+/* Most say nothing. */
+static int stranger_speak(const char *handle, size_t i)
+{
+	size_t says = i % 8 < SAYINGS ? i % 8 : 0;
+	int stranger = stranger_connect(handle);
+
+	EXPECT_EQ(send(stranger, stranger_says[says].bytes, stranger_says[says].size, MSG_NOSIGNAL),
+		  stranger_says[says].size);
+	return stranger;
+}
+
+static void strangers_many(void)
+{
+	static int strangers[MANY_STRANGERS];
+	char handle[NCCL_NET_HANDLE_SIZE];
+	struct plugin plugin;
+	struct pair pair = { .plugin = &plugin };
+	struct rlimit before;
+	int descriptors;
+	void *kept;
+
+	process_limit_descriptors(DESCRIPTORS, &before);
+	plugin_begin(&plugin, &newest);
+	EXPECT_EQ(plugin_listen(&plugin, 0, handle, &kept), 0); /* keeps the device's lanes */
+	descriptors = process_count_descriptors();
+	EXPECT_EQ(plugin_listen(&plugin, 0, pair.handle, &pair.listener), 0);
+	memcpy(handle, pair.handle, sizeof(handle));
+	for (size_t i = 0; i < MANY_STRANGERS; i++) {
+		strangers[i] = stranger_speak(pair.handle, i);
+		if (!pair.sender && i > MANY_STRANGERS * 9 / 10)
+			EXPECT_EQ(plugin_connect(&plugin, 0, handle, &pair.sender), 0);
+		if (!pair.receiver)
+			EXPECT_EQ(plugin_accept(&plugin, pair.listener, &pair.receiver), 0);
+	}
+	while (!pair.sender)
+		EXPECT_EQ(plugin_connect(&plugin, 0, handle, &pair.sender), 0);
+	while (!pair.receiver)
+		EXPECT_EQ(plugin_accept(&plugin, pair.listener, &pair.receiver), 0);
+	pair_exchange(&pair, 100000, 100000);
+	/* The strangers' own ends are in this process, too. */
+	EXPECT(process_count_descriptors() < descriptors + MANY_STRANGERS + MOST_HALF_OPEN);
+	pair_close(&pair);
+	for (size_t i = 0; i < MANY_STRANGERS; i++)
+		close(strangers[i]);
+	EXPECT_EQ(process_count_descriptors(), descriptors);
+	EXPECT_EQ(plugin_table(&plugin)->closeListen(kept), 0);
+	plugin_end(&plugin);
+}
+
+TEST(strangers_many, "A thousand strangers hold up no peer, and leave no descriptor.")
+{
+	test_in_child(strangers_many);
+}
+
+/* The strangers stay while the listener closes. */
+static void strangers_silent(void)
+{
+	char handle[NCCL_NET_HANDLE_SIZE];
+	int strangers[STRANGERS], descriptors;
+	void *kept, *listener, *receiver = NULL;
+	struct plugin plugin;
+
+	plugin_begin(&plugin, &newest);
+	EXPECT_EQ(plugin_listen(&plugin, 0, handle, &kept), 0); /* keeps the device's lanes */
+	EXPECT_EQ(plugin_listen(&plugin, 0, handle, &listener), 0);
+	for (int i = 0; i < STRANGERS; i++)
+		strangers[i] = stranger_connect(handle);
+	descriptors = process_count_descriptors();
+	while (process_count_descriptors() < descriptors + STRANGERS)
+		EXPECT_EQ(plugin_accept(&plugin, listener, &receiver), 0);
+	EXPECT_EQ(plugin_table(&plugin)->closeListen(listener), 0);
+	EXPECT(process_count_descriptors() < descriptors);
+	for (int i = 0; i < STRANGERS; i++)
+		close(strangers[i]);
+	EXPECT_EQ(plugin_table(&plugin)->closeListen(kept), 0);
+	plugin_end(&plugin);
+}
+
+TEST(strangers_silent,
+     "A stranger that never speaks leaves no descriptor when the listener closes.")
+{
+	test_in_child(strangers_silent);
+}
+
 TEST(sender_closes, "Messages that a sender has sent arrive after the sender has closed.")
 {
 	char from[2048], to[2048] = { 0 };

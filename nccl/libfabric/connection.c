@@ -90,7 +90,8 @@ int fabric_connection_open_rail(struct fabric_connection *c, unsigned int number
 
 int fabric_event_errno(const struct fi_eq_err_entry *entry)
 {
-	if (!entry->err)
+	/* EIO: the stream has ended before the answer. */
+	if (!entry->err || entry->err == FI_EIO)
 		return -ECONNABORTED;
 	return entry->err > 0 ? -entry->err : entry->err;
 }
@@ -115,7 +116,8 @@ int fabric_connection_progress(struct fabric_connection *c, bool *done)
 			fabric_lane_progress(c->rails[i].lane);
 	fabric_events_read(c, &events);
 	*done = events.is_connected;
-	for (unsigned int i = 0; i < c->rail_count; i++)
+	/* A peer that has connected may have sent messages before it went. */
+	for (unsigned int i = 0; i < c->rail_count && !*done; i++)
 		if (events.errors[i])
 			return events.errors[i];
 	return 0;

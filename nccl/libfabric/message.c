@@ -196,6 +196,19 @@ static void message_added(struct fabric_request *request, void **result)
 	*result = request;
 }
 
+/*
+ * False: no room; the core gets no request, and comes again.  An endpoint whose peer is gone may have no
+ * room any more (tcp of libfabric 2.1), and there is no request whose test would tell.
+ */
+static bool message_post(struct fabric_operation *operation, struct fabric_connection *connection)
+{
+	if (fabric_post(operation))
+		return true;
+	fabric_lane_progress(operation->rail->lane);
+	fabric_watch(connection);
+	return false;
+}
+
 /* The sender's part of a large message before the header.  False: no room. */
 static bool message_send_large(struct fabric_request *request)
 {
@@ -203,7 +216,7 @@ static bool message_send_large(struct fabric_request *request)
 
 	if (connection->has_ready) {
 		request->is_known = false;
-		return fabric_post(message_ready(request));
+		return message_post(message_ready(request), connection);
 	}
 	message_queue_parts(request, connection->added); /* the threads begin already */
 	return true;
@@ -240,7 +253,7 @@ int fabric_receive(void *handle, void *data, size_t size, void *mapping, void **
 	size_t small = size < connection->small ? size : connection->small;
 	int err = message_begin(connection, data, size, mapping, &request);
 
-	if (request && fabric_post(message_head(request, small)))
+	if (request && message_post(message_head(request, small), connection))
 		message_added(request, result);
 	return err;
 }

@@ -117,14 +117,18 @@ static void host_slot_write(struct host_slot *slot, const struct host_registrati
 	}
 }
 
-/* Whether a look-up may find what the slot has; @out is to be believed if @state has not changed. */
+/*
+ * Whether a look-up may find what the slot has.  @out is to be believed if the slot still has the
+ * registration of @state and users afterwards.
+ */
 static bool host_slot_matches(struct host_slot *slot, uint64_t state, uintptr_t address,
 			      size_t size, struct host_registration *out)
 {
 	if (!(state & HOST_USERS) || state & HOST_ENDED)
 		return false;
 	host_slot_read(slot, out);
-	return cache_range_contains(out->base, out->size, address, size) &&
+	return host_state_is_used(state, out->number) &&
+	       cache_range_contains(out->base, out->size, address, size) &&
 	       host_registration_is_valid(out);
 }
 

@@ -202,7 +202,8 @@ static const struct cuda_driver *cuda_driver_publish(void *library)
 	return winner;
 }
 
-static void *cuda_driver_dlopen(int flags)
+/* @why: set on failure; until the thread's next call of the dynamic loader */
+static void *cuda_driver_dlopen(int flags, const char **why)
 {
 	void *library;
 
@@ -210,6 +211,7 @@ static void *cuda_driver_dlopen(int flags)
 	cuda_driver_loading++;
 	lock_release(&cuda_driver_lock);
 	library = dlopen("libcuda.so.1", RTLD_NOW | flags);
+	*why = library ? NULL : dlerror();
 	lock_acquire(&cuda_driver_lock);
 	cuda_driver_loading--;
 	lock_release(&cuda_driver_lock);
@@ -221,11 +223,12 @@ const struct cuda_driver *cuda_driver_loaded(void)
 	const struct cuda_driver *cu =
 		atomic_load_explicit(&cuda_driver_published, memory_order_acquire);
 	unsigned long long loads;
+	const char *why;
 	void *library;
 
 	if (cu || !cuda_driver_is_loaded(&loads))
 		return cu;
-	library = cuda_driver_dlopen(RTLD_NOLOAD);
+	library = cuda_driver_dlopen(RTLD_NOLOAD, &why);
 	cu = library ? cuda_driver_publish(library) : NULL;
 	if (!cu)
 		cuda_driver_search_failed(loads);
@@ -249,10 +252,8 @@ static bool cuda_driver_may_load(void)
 }
 
 /* A file that is not there; after another failure, as a shortage, the next call tries again. */
-static void cuda_driver_load_failed(void)
+static void cuda_driver_load_failed(const char *why)
 {
-	const char *why = dlerror();
-
 	log_error("%s", why);
 	if (!strstr(why, strerror(ENOENT)))
 		return;
@@ -263,14 +264,15 @@ static void cuda_driver_load_failed(void)
 
 static const struct cuda_driver *cuda_driver_open(void)
 {
+	const char *why;
 	void *library;
 
 	if (!cuda_driver_may_load())
 		return NULL;
-	library = cuda_driver_dlopen(0);
+	library = cuda_driver_dlopen(0, &why);
 	if (library)
 		return cuda_driver_publish(library);
-	cuda_driver_load_failed();
+	cuda_driver_load_failed(why);
 	return NULL;
 }
 

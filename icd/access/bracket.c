@@ -163,7 +163,7 @@ bool bracket_is_done(const struct bracket *b)
 
 bool bracket_poll(struct bracket *b)
 {
-	cl_int status = bracket_is_done(b) ? CL_COMPLETE : bracket_event_status(b->events.last);
+	cl_int status = bracket_is_done(b) ? CL_COMPLETE : bracket_event_outcome(b->events.last);
 
 	if (status <= CL_COMPLETE)
 		bracket_done(b, status);

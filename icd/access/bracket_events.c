@@ -37,6 +37,15 @@ cl_int bracket_event_status(cl_event event)
 	return status;
 }
 
+cl_int bracket_event_outcome(cl_event event)
+{
+	cl_int status = bracket_event_status(event);
+
+	if (status == CL_COMPLETE && next.clWaitForEvents(1, &event))
+		return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+	return status;
+}
+
 bool bracket_events_are_pending(const struct bracket_events *e)
 {
 	return e->ready && bracket_event_status(e->ready) > CL_COMPLETE;

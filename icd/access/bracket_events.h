@@ -40,4 +40,10 @@ void bracket_events_put(struct bracket_events *e);
 /* CL_QUEUED if the driver does not tell. */
 cl_int bracket_event_status(cl_event event);
 
+/*
+ * The same, for those who are not called back: Intel's CPU runtime (2026.22) calls a failed command
+ * complete, and a wait for it returns the failure, at once.
+ */
+cl_int bracket_event_outcome(cl_event event);
+
 #endif /* ICD_ACCESS_BRACKET_EVENTS_H */

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Brackets whose driver does not call back for commands that fail: PoCL 3.1 to 6.0. */
 #include "icd/access/bracket_state.h"
-#include "icd/layer.h"
 
 void bracket_ask_now(struct bracket *b)
 {
 	cl_int status = b->events.ready && !(atomic_load(&b->state) & BEGUN)
-				? bracket_event_status(b->events.ready)
+				? bracket_event_outcome(b->events.ready)
 				: CL_COMPLETE;
 
 	if (status < 0)
 		bracket_fail(b, status);
 	status = b->events.last && !(atomic_load(&b->state) & DONE)
-			 ? bracket_event_status(b->events.last)
+			 ? bracket_event_outcome(b->events.last)
 			 : CL_COMPLETE;
 	if (status < 0)
 		bracket_done(b, status);
@@ -28,16 +27,6 @@ static bool bracket_overdue_hold(struct overdue *o)
 	return refs;
 }
 
-/* Intel's CPU runtime (2026.22) calls a failed command complete; a wait for it returns the failure, at once. */
-static cl_int bracket_overdue_status(cl_event event)
-{
-	cl_int status = bracket_event_status(event);
-
-	if (status == CL_COMPLETE && next.clWaitForEvents(1, &event))
-		return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-	return status;
-}
-
 /*
  * The bracket learns of a failed command, whether the driver calls back or not.  If an event is
  * complete or failed, and the driver has no reference to the event, no callback will come.
@@ -49,10 +38,10 @@ static void bracket_overdue_ask(struct overdue *o)
 	cl_int status;
 
 	bracket_ask_now(b);
-	status = state & READY_DUE ? bracket_overdue_status(b->events.ready) : CL_QUEUED;
+	status = state & READY_DUE ? bracket_event_outcome(b->events.ready) : CL_QUEUED;
 	if (status <= CL_COMPLETE && !bracket_events_ready_is_in_use(&b->events))
 		bracket_on_ready(b->events.ready, status, b);
-	status = state & DONE_DUE ? bracket_overdue_status(b->events.last) : CL_QUEUED;
+	status = state & DONE_DUE ? bracket_event_outcome(b->events.last) : CL_QUEUED;
 	if (status <= CL_COMPLETE && !bracket_events_last_is_in_use(&b->events))
 		bracket_on_done(b->events.last, status, b);
 	bracket_put(b);

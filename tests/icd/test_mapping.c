@@ -192,6 +192,28 @@ TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
 	fixture_release(); /* the driver still has the layer's callback */
 }
 
+TEST_EACH(unmap_failed_complete, struct queue_kind, queue_kinds,
+	  "If the driver says CL_COMPLETE of a failed unmap, the release of the import tells the "
+	  "failure all the same.")
+{
+	struct run r = run_open_for_host(row->properties);
+	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+	cl_event go = user_event_create(), done;
+
+	stub_set(STUB_FAILED_COMPLETE, 1); /* like Intel's CPU runtime */
+	stub_set(STUB_NO_FAILURE_CALLBACK, 1);
+	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
+	fixture_complete_event(go, -5);
+	let_others_run();
+	run_release(&r);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	cl.clReleaseEvent(done);
+	EXPECT(process_settles(mapping_has_ended, NULL));
+	expect_count("sync END a", 1);
+	cl.clReleaseEvent(go);
+	fixture_release(); /* the driver still has the layer's callback */
+}
+
 TEST(never_unmapped, "If a map is never unmapped, the release of the import ends access.")
 {
 	struct run r = run_open_for_host(0);

@@ -22,6 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * For alarm(2): the limit on a hang, in seconds.  More than ten times what any test takes, and less than
+ * ctest's limits for the suites that use it, so the program that hangs is the one that is ended.
+ */
+#define TEST_HANG_S 300
+
 struct test {
 	const char *name;
 	const char *says;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static int process_count_entries(const char *path)
 {
@@ -107,9 +108,53 @@ bool process_settles(bool (*condition)(void *), void *arg)
 	for (int i = 0; i < 10000; i++) {
 		if (condition(arg))
 			return true;
-		nanosleep(&ms, NULL);
+		nanosleep(&ms, NULL); /* time: between two looks at the condition */
 	}
 	return false;
+}
+
+/* False: the thread is awake.  Adds how often the thread has gone to sleep or lost the processor. */
+static bool process_thread_sleeps(const char *id, unsigned long *switches)
+{
+	char path[64], line[128], state = 0;
+	unsigned long count;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.16s/status", id);
+	file = fopen(path, "re");
+	if (!file)
+		return true; /* has ended */
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "State: %c", &state) != 1 &&
+		    strstr(line, "voluntary_ctxt_switches:") &&
+		    sscanf(line, "%*[^:]: %lu", &count) == 1)
+			*switches += count;
+	fclose(file);
+	return state == 'S' || state == 'Z' || state == 'X';
+}
+
+static bool process_others_sleep(unsigned long *switches)
+{
+	DIR *directory = opendir("/proc/self/task");
+	struct dirent *entry;
+	bool asleep = true;
+
+	EXPECT(directory);
+	*switches = 0;
+	while (asleep && (entry = readdir(directory)))
+		if (*entry->d_name != '.' && atoi(entry->d_name) != gettid())
+			asleep = process_thread_sleeps(entry->d_name, switches);
+	closedir(directory);
+	return asleep;
+}
+
+/* Threads that sleep twice, and have not been awake meanwhile, slept at the same time. */
+bool process_is_quiet(void *unused)
+{
+	unsigned long first, second;
+
+	(void)unused;
+	return process_others_sleep(&first) && process_others_sleep(&second) && first == second;
 }
 
 void process_limit_descriptors(rlim_t count, struct rlimit *before)

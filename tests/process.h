@@ -24,8 +24,17 @@ int process_count_threads(void);
 /* A thread whose name begins with @name; 0: no such thread. */
 pid_t process_find_thread(const char *name);
 
-/* Polls @condition, ten seconds at most; false if the condition was never true. */
+/*
+ * Waits until @condition is true.  False after 10,000 looks, of a millisecond or more each: a limit on a
+ * hang, for what usually comes within milliseconds.
+ */
 bool process_settles(bool (*condition)(void *), void *arg);
+
+/*
+ * For process_settles(): every other thread sleeps, so nothing changes until the calling thread does
+ * something or a sleep for a time ends.  Use it to show that something does not happen.
+ */
+bool process_is_quiet(void *unused);
 
 /* For process_settles(): no thread has a name that begins with @name. */
 bool process_has_no_thread(void *name);

@@ -15,7 +15,7 @@
 #include "folder.h"
 #include "harness.h"
 
-enum { PAGE = 4096, SIZE = 16 * PAGE, SECONDS = 60 };
+enum { PAGE = 4096, SIZE = 16 * PAGE };
 
 static const char source[] = "kernel void increment(global uchar *a) { a[get_global_id(0)]++; }\n"
 			     "kernel void spin(global uchar *a, ulong rounds)\n"
@@ -119,7 +119,7 @@ static int status_of_child(void (*run)(void))
 	child = fork();
 	EXPECT(child >= 0);
 	if (!child) {
-		alarm(SECONDS);
+		alarm(TEST_HANG_S);
 		run();
 		exit(0);
 	}
@@ -141,7 +141,7 @@ static void session_in_child(void)
 
 TEST(fork_after_platform_query, "A child can use OpenCL after the parent has queried the platform.")
 {
-	alarm(2 * SECONDS);
+	alarm(TEST_HANG_S);
 	session_query();
 	session_expect_child(session_in_child);
 	session_expect_child(session_in_child);
@@ -157,7 +157,7 @@ static void exec_in_child(void)
 
 TEST(exec_after_use, "A program that uses OpenCL can start other programs.")
 {
-	alarm(2 * SECONDS);
+	alarm(TEST_HANG_S);
 	session_create();
 	use_opencl();
 	for (int i = 0; i < 10; i++)
@@ -190,7 +190,7 @@ static void spin_and_exit(void)
  */
 TEST(exit_while_a_kernel_runs, "A program that exits while a kernel runs does not hang.")
 {
-	alarm(6 * SECONDS);
+	alarm(TEST_HANG_S);
 	for (int i = 0; i < 5; i++) {
 		int status = status_of_child(spin_and_exit);
 
@@ -200,7 +200,7 @@ TEST(exit_while_a_kernel_runs, "A program that exits while a kernel runs does no
 
 TEST(descriptors_closed, "A program can close every descriptor above 2 and still use OpenCL.")
 {
-	alarm(SECONDS);
+	alarm(TEST_HANG_S);
 	session_create();
 	use_opencl();
 	closefrom(3);
@@ -210,7 +210,7 @@ TEST(descriptors_closed, "A program can close every descriptor above 2 and still
 
 TEST(closed_before_use, "A daemon can close every descriptor after the first query.")
 {
-	alarm(SECONDS);
+	alarm(TEST_HANG_S);
 	session_query_device();
 	closefrom(3);
 	session_create();
@@ -246,7 +246,7 @@ TEST(child_handler, "A program whose SIGCHLD handler waits for every child can u
 {
 	const struct sigaction action = { .sa_handler = on_child };
 
-	alarm(SECONDS);
+	alarm(TEST_HANG_S);
 	forget_verdicts();
 	EXPECT_EQ(sigaction(SIGCHLD, &action, NULL), 0);
 	session_query_device();
@@ -258,7 +258,7 @@ TEST(child_signal, "A query sends no SIGCHLD to the program.")
 {
 	const struct sigaction action = { .sa_handler = on_child };
 
-	alarm(SECONDS);
+	alarm(TEST_HANG_S);
 	forget_verdicts();
 	EXPECT_EQ(sigaction(SIGCHLD, &action, NULL), 0);
 	session_query_device();
@@ -267,7 +267,7 @@ TEST(child_signal, "A query sends no SIGCHLD to the program.")
 
 TEST(children_ignored, "A program that ignores SIGCHLD can use OpenCL.")
 {
-	alarm(SECONDS);
+	alarm(TEST_HANG_S);
 	forget_verdicts();
 	signal(SIGCHLD, SIG_IGN);
 	session_query_device();
@@ -281,7 +281,7 @@ TEST(waits_for_any_child,
 	int status;
 	pid_t child;
 
-	alarm(SECONDS);
+	alarm(TEST_HANG_S);
 	forget_verdicts();
 	child = fork();
 	if (!child)
@@ -326,7 +326,7 @@ TEST_EACH(
 	cl_int err = 1;
 	cl_mem mem;
 
-	alarm(SECONDS);
+	alarm(TEST_HANG_S);
 	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limits), 0);
 	session_create();
 	session_limit_descriptors(lowest_free() + row->descriptors, limits.rlim_max);
@@ -371,7 +371,7 @@ static void query_with_room(void)
 TEST_EACH(query_without_descriptors, struct room, rooms,
 	  "A query with few free descriptors succeeds, and imports work afterwards.")
 {
-	alarm(2 * SECONDS);
+	alarm(TEST_HANG_S);
 	forget_verdicts();
 	query_room = row->descriptors;
 	session_expect_child(query_with_room);

@@ -80,21 +80,9 @@ void client_open(void)
 }
 
 /* The driver releases an import's memory on a thread of its own. */
-static bool client_descriptors_settle(void)
-{
-	const struct timespec ms = { 0, 1000000 };
-
-	for (int i = 0; i < 10000; i++) {
-		if (process_count_descriptors() <= client.descriptors)
-			return true;
-		nanosleep(&ms, NULL);
-	}
-	return false;
-}
-
 void client_close(void)
 {
-	EXPECT(client_descriptors_settle());
+	EXPECT(process_settles(process_descriptors_at_most, &client.descriptors));
 	clReleaseProgram(client.program);
 	clReleaseCommandQueue(client.queue);
 	clReleaseContext(client.context);

@@ -184,7 +184,7 @@ TEST(flush_with_gate, "clFlush returns while a kernel waits for a user event.")
 	event = clCreateUserEvent(context, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	proof_enqueue_add(proof_host_buffer(seen, PAGE), PAGE, 1, &event);
-	alarm(FLUSH_SECONDS); /* ends the process, and with it the test */
+	alarm(FLUSH_SECONDS); /* time: a hang ends the process, and with it the test */
 	EXPECT_EQ(clFlush(queue), CL_SUCCESS);
 	alarm(0);
 	EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);

@@ -30,6 +30,7 @@ struct fake_vulkan {
 	const void *refused;  /* a host address that cannot be pinned */
 	const char *missing;  /* a function that vkGetInstanceProcAddr() does not find */
 	unsigned int slow_us; /* the duration of an import */
+	unsigned int meeting; /* so many imports wait for each other, the first time */
 	bool forks;	      /* each call that can fail forks first */
 
 	/*

@@ -290,7 +290,10 @@ static void wait_a_while(void)
 	while (now > most && !atomic_compare_exchange_weak(&fake->concurrent, &most, now))
 		;
 	if (fake->slow_us)
-		usleep(fake->slow_us);
+		usleep(fake->slow_us); /* time: a slow driver, for no check */
+	/* A limit on a hang: imports that wait for each other never meet. */
+	for (int i = 0; i < 10000 && fake->concurrent < fake->meeting; i++)
+		usleep(1000); /* time: between two looks at the count */
 	running--;
 }
 

@@ -14,6 +14,8 @@ static void clock_set_back(struct timespec *now)
 		now->tv_nsec += 1000000000L;
 		now->tv_sec--;
 	}
+	now->tv_sec += now->tv_nsec / 1000000000L;
+	now->tv_nsec %= 1000000000L;
 }
 
 __attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int

@@ -26,17 +26,28 @@ void probe_create_cache_for_pocl(void);
 int probe_run_program(int (*program)(void));
 
 /*
- * Runs @program, which returns 1 if the name of the extension is missing, without kept answers.  A
- * query waits two seconds for a probe.  If @program returns 1 after two seconds or more, the
- * machine may be slow, and @program is run again.
+ * Likewise.  A query gives a probe up after two seconds, which a busy machine may need for the start of a
+ * process.  Here a second is half a minute, so each probe that answers is in time.
  */
 int probe_run_answered(int (*program)(void));
 
-/* As probe_run_program(), and then waits for the ends of all probe processes of the program. */
-int probe_run_to_end(int (*program)(void));
+/*
+ * Likewise, and the two seconds begin when @is_time is true and the program's children sleep, and are over
+ * at once.
+ */
+int probe_run_given_up(int (*program)(void), bool (*is_time)(void));
 
-/* Seconds of a monotonic clock. */
-double probe_clock(void);
+/* For probe_run_given_up(): a script has noted that it runs. */
+bool probe_has_run(void);
+
+/*
+ * As probe_run_given_up(), or as probe_run_answered() if @is_time is NULL, and then waits for the ends of
+ * all probe processes of the program.
+ */
+int probe_run_to_end(int (*program)(void), bool (*is_time)(void));
+
+/* A probe's script: the probe hangs, as long as the test has its cache. */
+#define PROBE_HANGS "while test -d $XDG_CACHE_HOME; do sleep 0.05; done; exit 1"
 
 /* Queries of a program. */
 cl_platform_id probe_get_platform(void);
@@ -63,7 +74,10 @@ void probe_install_layer(const char *script);
 /* Makes the program load the layer of probe_install_layer(). */
 void probe_use_installed_layer(void);
 
-/* Programs on the layer of probe_install_layer(): 100 times probe_is_silent(), and a query. */
+/*
+ * Programs on the layer of probe_install_layer(): 100 times probe_is_silent(), of which the first alone may
+ * wait; and a query.
+ */
 int probe_silent_with_installed(void);
 int probe_query_with_installed(void);
 

@@ -225,7 +225,7 @@ static struct run run_slowly(const struct driver_kind *row)
 {
 	struct run r = run_open(row->properties);
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
 	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk);
 	stub_set(STUB_ENQUEUE_DELAY, 10);
@@ -412,7 +412,7 @@ static struct run run_host_access(const struct driver_kind *row, int delay)
 {
 	struct run r = run_open_for_host(row->properties);
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	stub_reset();
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
 	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk);
@@ -462,7 +462,7 @@ TEST_EACH(blocking_read_of_failed, struct driver_kind, driver_kinds,
 	cl_event go = user_event_create();
 	unsigned char byte;
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
 	fixture_complete_event(go, -5);
 	EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 1, &go, NULL),

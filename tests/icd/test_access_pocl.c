@@ -85,7 +85,7 @@ static void pocl_open(void)
 	cl_platform_id platform;
 	cl_device_id device;
 
-	alarm(300);
+	alarm(TEST_HANG_S);
 	fake_dmabuf_reset();
 	setenv("OPENCL_LAYERS", getenv("TEST_LAYER") ? getenv("TEST_LAYER") : LAYER_PATH, 1);
 	setenv("CLIMPORT_VERSION", "1.1.0", 1);

@@ -481,9 +481,7 @@ static atomic_bool image_goes;
 /* The user event that the blocked command waits for, set by another thread. */
 static void *in_place_image_go(void *go)
 {
-	const struct timespec soon = { .tv_nsec = 20000000 };
-
-	nanosleep(&soon, NULL);
+	EXPECT(process_settles(process_is_quiet, NULL)); /* the blocking write waits */
 	atomic_store(&image_goes, true);
 	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
 	return NULL;

@@ -258,10 +258,11 @@ TEST(late_destructor,
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
 	mem = fixture_import_dmabuf(fd, SIZE);
-	stub_set(STUB_ASYNC_DESTRUCTOR, 100);
+	stub_set(STUB_ASYNC_DESTRUCTOR, STUB_HELD);
 	cl.clReleaseMemObject(mem);
 	EXPECT(stub_is_live(mem, STUB_MEM));
 	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 1);
+	stub_set(STUB_ASYNC_DESTRUCTOR, 1);
 	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	close(fd);
 	fixture_close();

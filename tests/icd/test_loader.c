@@ -145,10 +145,10 @@ static int program_with_handlers(void)
 	if (clGetPlatformIDs(1, &platform, NULL) ||
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &handler_device, NULL))
 		return loader_fail_at(__LINE__);
-	alarm(30);
+	alarm(TEST_HANG_S);
 	child = fork();
 	if (!child) {
-		alarm(30);
+		alarm(TEST_HANG_S);
 		use_in_handler();
 		_exit(handler_calls != 3); /* before fork(), in the child's handler, and here */
 	}
@@ -208,7 +208,7 @@ static int program_with_mutex(void)
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &handler_device, NULL) ||
 	    pthread_create(&thread, NULL, use_in_thread, NULL))
 		return loader_fail_at(__LINE__);
-	alarm(120);
+	alarm(TEST_HANG_S);
 	for (int i = 0; i < 200; i++) {
 		pid_t child = fork();
 

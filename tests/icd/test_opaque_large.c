@@ -522,7 +522,7 @@ static void large_import_in_child(void *address)
 {
 	cl_int err;
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	fake_cuda_reset(1);
 	contexts[0] = clCreateContext(NULL, 1, devices, NULL, NULL, &err);
 	large_import(1, 0, address, LARGE);

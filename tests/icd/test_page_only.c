@@ -170,9 +170,10 @@ TEST(dma_buf,
 	mem = fixture_import_dmabuf(fd, PAGE + 100);
 	close(fd);
 	fixture_increment(mem);
-	stub_set(STUB_ASYNC_DESTRUCTOR, 50);
+	stub_set(STUB_ASYNC_DESTRUCTOR, STUB_HELD);
 	cl.clReleaseMemObject(mem);
 	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 1);
+	stub_set(STUB_ASYNC_DESTRUCTOR, 1);
 	EXPECT(process_settles(fixture_mapped_at_most, &none));
 	stub_set(STUB_ASYNC_DESTRUCTOR, 0);
 	fixture_close();

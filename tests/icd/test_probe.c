@@ -304,7 +304,7 @@ static int fork_in_query(void)
 	probe_get_platform();
 	pthread_create(&thread, NULL, query_forever, NULL);
 	while (!probe_count_runs())
-		usleep(1000);
+		usleep(1000); /* time: between two looks at the file */
 	pid = fork();
 	if (!pid)
 		_exit(0);
@@ -324,7 +324,7 @@ TEST(fork_in_query,
 	probe_create_cache_for_pocl();
 	if (probe_run_program(probe_has_platform))
 		test_skip("no OpenCL driver is installed");
-	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4");
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; " PROBE_HANGS);
 	EXPECT_EQ(probe_run_program(fork_in_query), 0);
 }
 
@@ -339,7 +339,7 @@ static int child_of_hang(void)
 TEST(init_hang, "If a driver hangs, a program that adopts orphans gets no orphan from the probe.")
 {
 	probe_create_cache();
-	probe_install_layer("exec sleep 4");
+	probe_install_layer(PROBE_HANGS);
 	EXPECT_EQ(probe_run_program(child_of_hang), 0);
 }
 
@@ -354,6 +354,7 @@ TEST(one_probe, "Eight threads that query at once start one probe.")
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(from_threads), 0);
 	probe_create_cache();
+	/* time: a slow probe, for no check */
 	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; sleep 0.2; echo takes 7 1 7 end >&3");
 	EXPECT_EQ(probe_run_answered(query_threads_with_installed), 0);
 	EXPECT_EQ(probe_count_runs(), 1);

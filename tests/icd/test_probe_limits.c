@@ -108,7 +108,7 @@ static int cancel_in_query(void)
 {
 	pthread_t thread;
 
-	alarm(30);
+	alarm(TEST_HANG_S);
 	probe_get_platform();
 	pthread_create(&thread, NULL, query_cancelled, NULL);
 	pthread_join(thread, NULL);

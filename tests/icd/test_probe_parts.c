@@ -15,7 +15,6 @@
 
 #define DEVICES 3
 #define CROWD "9" /* devices: more than probe processes test at once */
-#define TRIES 20
 #define FEW_PROCESSES 1000
 #define PLATFORM (1 << DEVICES) /* in bits of devices */
 
@@ -138,15 +137,6 @@ static void parts_forget_tested(void)
 	unlink(path);
 }
 
-static void parts_forget(void)
-{
-	char command[256];
-
-	snprintf(command, sizeof(command),
-		 "cd %s && rm -rf climport tested told ahead met.* worker.*", probe_cache);
-	EXPECT_EQ(system(command), 0);
-}
-
 /* The probe processes that have tested devices. */
 static size_t parts_processes(void)
 {
@@ -160,24 +150,10 @@ static size_t parts_processes(void)
 	return count;
 }
 
-/*
- * Runs a program whose probe processes test devices.  The program waits for probe processes for two
- * seconds only, and ends a probe that has not started by then; so a slow machine needs more tries.
- */
-static void parts_test(int (*program)(void))
-{
-	for (int tries = 0; tries < TRIES; tries++) {
-		probe_run_to_end(program);
-		if (parts_tested())
-			return;
-		parts_forget();
-	}
-}
-
-/* What is kept by probe processes: the program itself may have waited too short. */
+/* What is kept by probe processes. */
 static int parts_find_out(void)
 {
-	parts_test(parts_program);
+	probe_run_to_end(parts_program, NULL);
 	return probe_run_program(parts_program_kept);
 }
 
@@ -216,7 +192,7 @@ TEST_EACH(crowd, struct crowd, crowds,
 	  "each.")
 {
 	parts_begin(false, "STUB_NO_NATIVE_KERNEL", row->lacks_native_kernels);
-	parts_test(parts_program_crowd);
+	probe_run_to_end(parts_program_crowd, NULL);
 	EXPECT_EQ(parts_tested(), 0x1ff);
 	EXPECT_EQ(parts_processes(), row->processes);
 }
@@ -247,7 +223,7 @@ TEST(death_forgotten, "That the driver dies of a device is believed for an hour.
 	EXPECT_EQ(parts_find_out(), PLATFORM | 5);
 	parts_name = NULL;
 	parts_forget_tested();
-	EXPECT_EQ(probe_run_to_end(parts_program), PLATFORM | 5);
+	EXPECT_EQ(probe_run_to_end(parts_program, NULL), PLATFORM | 5);
 	EXPECT_EQ(parts_tested(), 0);
 	parts_make_old();
 	EXPECT_EQ(parts_find_out(), PLATFORM | 7);
@@ -282,7 +258,7 @@ TEST(all_die, "If the driver dies of every device, no device has the extension, 
 	EXPECT_EQ(parts_find_out(), 0);
 	EXPECT_EQ(parts_tested(), 7);
 	parts_forget_tested();
-	EXPECT_EQ(probe_run_to_end(parts_program), 0);
+	EXPECT_EQ(probe_run_to_end(parts_program, NULL), 0);
 	EXPECT_EQ(parts_tested(), 0);
 }
 
@@ -296,7 +272,7 @@ TEST(chosen, "Devices that CLIMPORT_DEVICE does not choose are not tested.")
 TEST(other_platform, "No device of a platform that CLIMPORT_PLATFORM does not choose is tested.")
 {
 	parts_begin(false, "CLIMPORT_PLATFORM", "1");
-	EXPECT_EQ(probe_run_to_end(parts_program), 0);
+	EXPECT_EQ(probe_run_to_end(parts_program, NULL), 0);
 	EXPECT_EQ(parts_tested(), 0);
 }
 
@@ -344,7 +320,7 @@ static int parts_program_limited(void)
 TEST(few_processes, "With a low limit of processes, one device is tested after the other.")
 {
 	parts_begin(false, "PRELOADED_ROOM", "1");
-	parts_test(parts_program_limited);
+	probe_run_to_end(parts_program_limited, NULL);
 	EXPECT_EQ(probe_run_program(parts_program_kept), PLATFORM | 7);
 	EXPECT_EQ(parts_processes(), DEVICES);
 }
@@ -365,18 +341,6 @@ static int parts_program_told(void)
 	return bits;
 }
 
-/* On a slow machine the program may get no answer. */
-static int parts_run_told(void)
-{
-	int bits = 0;
-
-	for (int tries = 0; tries < TRIES && !(bits & PLATFORM); tries++) {
-		parts_forget();
-		bits = probe_run_to_end(parts_program_told);
-	}
-	return bits;
-}
-
 /* The other devices have answered before the device lacks memory. */
 static void parts_begin_slow(void)
 {
@@ -392,14 +356,14 @@ TEST(said_first,
      "waits, the program has the answers of the other devices before the test.")
 {
 	parts_begin_slow();
-	EXPECT_EQ(parts_run_told(), PLATFORM | 5);
+	EXPECT_EQ(probe_run_to_end(parts_program_told, NULL), PLATFORM | 5);
 	EXPECT_EQ(parts_processes(), DEVICES + 1);
 }
 
 TEST(said_for_now, "What is said before another test of a device is not kept.")
 {
 	parts_begin_slow();
-	EXPECT_EQ(parts_run_told(), PLATFORM | 5);
+	EXPECT_EQ(probe_run_to_end(parts_program_told, NULL), PLATFORM | 5);
 	EXPECT(!(probe_run_program(parts_program_kept) & PLATFORM));
 	parts_lacks = NULL;
 	parts_forget_tested();
@@ -426,17 +390,16 @@ static int parts_program_impatient(void)
 	return is_kept;
 }
 
-/* The tests wait until the program has given up.  On a slow machine no probe may start in time. */
+static bool parts_have_begun(void)
+{
+	return parts_processes() > 0;
+}
+
+/* The tests wait until the program has given up. */
 static void parts_be_late(void)
 {
-	bool is_late = false;
-
 	parts_waits = "0";
-	for (int tries = 0; tries < TRIES && !is_late; tries++) {
-		parts_forget();
-		is_late = probe_run_to_end(parts_program_impatient);
-	}
-	EXPECT(is_late);
+	EXPECT(probe_run_to_end(parts_program_impatient, parts_have_begun));
 }
 
 static const struct platform {

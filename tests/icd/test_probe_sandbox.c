@@ -208,7 +208,7 @@ static int abort_after_query(void)
 		return 77;
 	pid = fork();
 	if (!pid) {
-		alarm(20);
+		alarm(TEST_HANG_S);
 		pthread_create(&thread, NULL, wait_for_ever, NULL);
 		signal(SIGABRT, abort_note); /* as compilers in drivers do */
 		filter_call(SYS_close_range, SECCOMP_RET_ERRNO | EPERM);

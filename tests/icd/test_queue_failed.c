@@ -48,7 +48,7 @@ TEST_EACH(start_fails, struct failure_time, failure_times,
 {
 	struct run r = run_open(0);
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
 	fake_dmabuf_busy(row->busy);
 	fake_dmabuf_fail("START", EIO, 1000);
@@ -123,7 +123,7 @@ TEST(flush_blocks,
 {
 	struct run r = run_open(0);
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	stub_set(STUB_HANG_FLUSH, 1);
 	row_enqueue(&r, 3);
 	EXPECT(process_settles(has_flushed, NULL));
@@ -140,7 +140,7 @@ TEST(released_in_flush,
 {
 	struct run r = run_open(0);
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	stub_set(STUB_HANG_FLUSH, 1);
 	row_enqueue(&r, 3);
 	EXPECT(process_settles(has_flushed, NULL));

@@ -17,7 +17,7 @@ static int zero_copy_run_child(int (*run)(void))
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		alarm(60);
+		alarm(TEST_HANG_S);
 		stub_set(STUB_HANG, 1);
 		fix.notices = 0;
 		_exit(run());

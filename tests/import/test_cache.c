@@ -846,7 +846,7 @@ static void block_use_in_child(struct cache_ref *held, struct cache_ref *counted
 {
 	struct cache_ref ref;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	CHILD_EXPECT(cache_read_stats().entries == 0 && cache_read_stats().bytes_pinned == 0);
 	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, &ref));
 	CHILD_EXPECT(fake.pins == 3 && ref.pin != held->pin);
@@ -911,7 +911,7 @@ static void block_use_in_clone(struct cache_ref *held)
 {
 	struct cache_ref ref;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	CHILD_EXPECT(!cache_get_cached(cache, fake_address(&fake, 1), 1, &ref));
 	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, &ref));
 	CHILD_EXPECT(fake.pins == 3 && ref.pin != held->pin);

@@ -281,7 +281,7 @@ static void actors_use_in_child(void)
 	struct cache_ref ref;
 	int unpins;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	pthread_mutex_init(&fake.lock, NULL);
 	fake.bytes = 0;
 	unpins = fake.unpins;

@@ -355,15 +355,17 @@ static void *thread_export_page(void *unused)
 	return unused;
 }
 
-/* Waits a second at most: the exporting thread may need a lock of the waiting thread. */
+static bool exporter_has_ended_or_waits(void *unused)
+{
+	exporter.ended = !pthread_tryjoin_np(exporter.thread, NULL);
+	return exporter.ended || process_is_quiet(unused);
+}
+
+/* The exporting thread may need a lock of the waiting thread. */
 static void other_thread_exports(void)
 {
-	struct timespec end;
-
 	EXPECT_EQ(pthread_create(&exporter.thread, NULL, thread_export_page, NULL), 0);
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec++;
-	exporter.ended = !pthread_timedjoin_np(exporter.thread, NULL, &end);
+	EXPECT(process_settles(exporter_has_ended_or_waits, NULL));
 }
 
 static void close_device(void)

@@ -18,8 +18,7 @@
 #include "util/idle.h"
 
 #define NAME "climport-idle"
-#define PATIENCE_S 60
-#define NEVER_MS (1000 * PATIENCE_S)
+#define NEVER_MS (1000 * TEST_HANG_S)
 
 static atomic_int idle_ticks;
 
@@ -186,20 +185,25 @@ static bool idle_block(void)
 	return true;
 }
 
-static bool idle_sleeps(void *unused)
+static bool idle_thread_sleeps(int id)
 {
 	char path[64], line[256] = "";
 	const char *end;
 	FILE *file;
 
-	(void)unused;
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)process_find_thread(NAME));
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", id);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
 	end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	fclose(file);
 	return end && !strncmp(end, ") S", 3);
+}
+
+static bool idle_sleeps(void *unused)
+{
+	(void)unused;
+	return idle_thread_sleeps((int)process_find_thread(NAME));
 }
 
 static struct idle_watcher idle_blocker = { .tick = idle_block, .period_ms = 1 },
@@ -216,7 +220,7 @@ static const struct idle_state {
 
 static void idle_child(void)
 {
-	alarm(PATIENCE_S);
+	alarm(TEST_HANG_S);
 	idle_ticks = 0;
 	idle_start_counter(NULL);
 	_exit(!process_settles(idle_has_ticked, NULL));
@@ -275,8 +279,28 @@ TEST(idle_left, "If a tick ends the idle thread, another idle thread has the nex
 	test_in_child(idle_left);
 }
 
+/*
+ * Linked with --wrap=pthread_cond_clockwait.  For the thread of the last tick of idle_once(), time flies:
+ * what it waits for until a time has come at once.
+ */
+int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until);
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until);
+
+static atomic_int idle_flying;
+
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until)
+{
+	if (gettid() == atomic_load(&idle_flying))
+		return ETIMEDOUT;
+	return __real_pthread_cond_clockwait(cond, mutex, clock, until);
+}
+
 static bool idle_once(void)
 {
+	atomic_store(&idle_flying, gettid());
 	idle_ticks++;
 	return false;
 }
@@ -290,12 +314,20 @@ static void idle_tick_once(void)
 	EXPECT(process_settles(idle_has_ticked, NULL));
 }
 
-/* More than a second without a tick: where the idle thread may end, it has. */
+static bool idle_has_ended_or_sleeps(void *unused)
+{
+	const int id = atomic_load(&idle_flying);
+	char path[64];
+
+	(void)unused;
+	snprintf(path, sizeof(path), "/proc/self/task/%d", id);
+	return access(path, F_OK) || idle_thread_sleeps(id);
+}
+
+/* Where the idle thread may end, it has: for it no sleep ends with a time. */
 static void idle_pause(void)
 {
-	const struct timespec time = { 1, 200000000 };
-
-	nanosleep(&time, NULL);
+	EXPECT(process_settles(idle_has_ended_or_sleeps, NULL));
 }
 
 static const struct idle_restriction {
@@ -340,7 +372,7 @@ static void idle_restricted_end(void)
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		alarm(PATIENCE_S);
+		alarm(TEST_HANG_S);
 		idle_tick_once();
 		idle_restrict();
 		idle_pause();

@@ -74,7 +74,7 @@ static void fork_with_thread(void)
 	pid_t pid = fork();
 
 	if (!pid) {
-		alarm(20);
+		alarm(TEST_HANG_S);
 		take_lock_in_thread();
 		_exit(0);
 	}
@@ -85,7 +85,7 @@ static void fork_with_thread(void)
 
 static void fork_with_handlers(void)
 {
-	alarm(20);
+	alarm(TEST_HANG_S);
 	fork_with_thread();
 	take_lock_in_thread();
 	EXPECT(!lock_is_fork());
@@ -146,7 +146,7 @@ static void workers_serve(void)
 	const struct sigaction action = { .sa_handler = replace_worker, .sa_flags = SA_RESTART };
 
 	sigaction(SIGCHLD, &action, NULL);
-	alarm(30);
+	alarm(TEST_HANG_S);
 	while (workers < WORKERS)
 		if (!fork())
 			_exit(0);
@@ -171,7 +171,7 @@ static void fork_on_signal(int signal)
 
 static void fork_with_lock(void)
 {
-	alarm(20);
+	alarm(TEST_HANG_S);
 	signal(SIGUSR1, fork_on_signal);
 	lock_acquire(&data_lock);
 	raise(SIGUSR1);
@@ -268,7 +268,7 @@ static void fork_before_owner(void)
 	atomic_bool acquired = false;
 	pthread_t thread;
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	EXPECT_EQ(pthread_create(&thread, NULL, hold_until_forked, &acquired), 0);
 	while (!atomic_load(&acquired))
 		sched_yield();
@@ -307,7 +307,7 @@ static void spin_before_fork(void)
 
 static void wait_for_gate(void)
 {
-	alarm(60);
+	alarm(TEST_HANG_S);
 	in_prepare = spin_before_fork;
 	fork_with_handlers();
 }
@@ -327,7 +327,7 @@ static void cancel_at_gate(void)
 
 static void fork_with_cancelled(void)
 {
-	alarm(60);
+	alarm(TEST_HANG_S);
 	in_prepare = cancel_at_gate;
 	fork_with_handlers();
 	EXPECT(has_passed);
@@ -354,7 +354,7 @@ static void cancel_in_wait(void)
 {
 	pthread_t thread;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	EXPECT_EQ(pthread_create(&thread, NULL, wait_cancelled, NULL), 0);
 	EXPECT_EQ(pthread_join(thread, NULL), 0);
 	EXPECT(has_passed);
@@ -374,7 +374,7 @@ static void use_lock(void)
 
 static void fork_with_lock_and_handlers(void)
 {
-	alarm(20);
+	alarm(TEST_HANG_S);
 	signal(SIGUSR1, fork_on_signal);
 	lock_acquire(&data_lock);
 	in_prepare = in_parent = in_child = use_lock;
@@ -400,7 +400,7 @@ static void raise_with_lock(void)
 
 static void fork_thrice(void)
 {
-	alarm(20);
+	alarm(TEST_HANG_S);
 	signal(SIGUSR1, fork_on_signal);
 	in_prepare = raise_with_lock;
 	fork_with_handlers();
@@ -420,7 +420,7 @@ static void fork_and_go_on(void)
 	int status = -1;
 	pid_t pid;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	lock_acquire(&data_lock);
 	pid = fork();
 	lock_release(&data_lock);
@@ -457,7 +457,7 @@ static void expect_put_right(void)
 	int status = -1, expected = put_right + 1;
 	pid_t pid;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	in_child = use_noted_lock;
 	pid = fork();
 	if (!pid)

@@ -200,7 +200,7 @@ static pid_t child_with_page(void *at)
 		void *p = mmap(at, PAGE, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
-		alarm(60);
+		alarm(TEST_HANG_S);
 		if (p == at && write(ready[1], "", 1) == 1)
 			pause();
 		_exit(1);

@@ -23,8 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_S 60
-
 WATCHED_TEST(kept, "If the module is loaded, the third import of a range pins nothing.")
 {
 	uintptr_t p = watched_map();
@@ -164,24 +162,6 @@ WATCHED_TEST(freed,
 	EXPECT(process_settles(watched_forgot, &one));
 	EXPECT_EQ(atomic_load(&driver_last_forgotten), freed);
 	EXPECT_EQ(driver_once(other, SIZE), kept);
-}
-
-/* Linked with --wrap=pthread_cond_clockwait. */
-int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-				  const struct timespec *until);
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-				  const struct timespec *until);
-
-/* The first thread waits for the idle thread, however busy the machine is. */
-static atomic_bool watched_is_patient;
-
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-				  const struct timespec *until)
-{
-	struct timespec later = *until;
-
-	later.tv_sec += watched_is_patient && gettid() == getpid() ? PATIENCE_S : 0;
-	return __real_pthread_cond_clockwait(cond, mutex, clock, &later);
 }
 
 WATCHED_TEST(
@@ -382,7 +362,7 @@ static void watched_import_in_child(uintptr_t p, uint64_t parents)
 {
 	uint64_t kept;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	watched_unmap_status();
 	fake_gdmabuf_child();
 	driver_in_child();

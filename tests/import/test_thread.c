@@ -17,7 +17,6 @@
 #include "util/thread.h"
 
 #define NAME "climport-test"
-#define PATIENCE_S 60
 
 static const struct thread_creator *thread_creator; /* for the child */
 
@@ -147,7 +146,7 @@ static void thread_started_after_loader(void)
 	pthread_t thread;
 	pid_t process;
 
-	alarm(PATIENCE_S);
+	alarm(TEST_HANG_S);
 	EXPECT(!pthread_create(&thread, NULL, thread_load, NULL));
 	EXPECT(!pthread_join(thread, NULL));
 	EXPECT(thread_loader.idle_prepare);

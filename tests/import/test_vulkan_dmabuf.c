@@ -224,12 +224,11 @@ FRESH(afresh_together, "If threads make new devices at the same time, a single d
 
 	import_works();
 	fake_vulkan()->refused = ranges[0];
-	fake_vulkan()->slow_us = 50000;
-	for (int i = 0; i < 3;
-	     i++) { /* the second and third import run when the first is refused */
+	/* The second and third import run when the first is refused. */
+	fake_vulkan()->concurrent = 0;
+	fake_vulkan()->meeting = 3;
+	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(pthread_create(&threads[i], NULL, vulkan_import_once, ranges[i]), 0);
-		usleep(i ? 0 : 10000);
-	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	EXPECT_EQ(wrong, 0);
@@ -250,7 +249,7 @@ FRESH(first_together,
 
 FRESH(driver_forks, "Vulkan's driver may fork in any call.")
 {
-	alarm(60);
+	alarm(TEST_HANG_S);
 	fake_vulkan()->forks = true;
 	import_works();
 	fake_vulkan()->forks = false;
@@ -261,7 +260,8 @@ FRESH(driver_forks, "Vulkan's driver may fork in any call.")
 FRESH(parallel, "Imports do not wait for each other.")
 {
 	import_works();
-	fake_vulkan()->slow_us = 2000;
+	fake_vulkan()->concurrent = 0;
+	fake_vulkan()->meeting = 2;
 	vulkan_run_threads(import_good, import_good, NULL);
 	EXPECT_EQ(wrong, 0);
 	EXPECT(fake_vulkan()->concurrent >= 2);

@@ -11,6 +11,7 @@
 #include "fake_dmabuf.h"
 #include "harness.h"
 #include "import/import.h"
+#include "process.h"
 #include "thread_fixture.h"
 
 #define PAGE 4096
@@ -29,13 +30,15 @@ static void result_note(void *arg, int error)
 	r->calls++;
 }
 
-/* True once @r was called; gives up after @ms milliseconds. */
-static int result_wait(struct result *r, int ms)
+static bool result_has_come(void *r)
 {
-	const struct timespec tick = { 0, 1000000 };
+	return ((struct result *)r)->calls;
+}
 
-	for (; ms > 0 && !r->calls; ms--)
-		nanosleep(&tick, NULL);
+/* Waits for the first call of @r.  Returns the number of calls. */
+static int result_wait(struct result *r)
+{
+	process_settles(result_has_come, r);
 	return r->calls;
 }
 
@@ -59,12 +62,12 @@ TEST(begin_and_end, "Every region is begun or ended, and then done is called onc
 
 	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, result_note, &begun),
 		  0);
-	EXPECT_EQ(result_wait(&begun, 5000), 1);
+	EXPECT_EQ(result_wait(&begun), 1);
 	EXPECT_EQ(begun.error, 0);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 2);
 	EXPECT_EQ(import_bracket_async(IMPORT_END, regions, access_both, 2, result_note, &ended),
 		  0);
-	EXPECT_EQ(result_wait(&ended, 5000), 1);
+	EXPECT_EQ(result_wait(&ended), 1);
 	EXPECT_EQ(fake_dmabuf.ends, ends + 2);
 	for (int i = 0; i < 2; i++) {
 		import_put(regions[i]);
@@ -82,7 +85,7 @@ TEST(closed_descriptor,
 	EXPECT_EQ(pipe(pipe_fds), 0);
 	EXPECT_EQ(dup2(pipe_fds[0], r->fd), r->fd);
 	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &begun), 0);
-	EXPECT_EQ(result_wait(&begun, 5000), 1);
+	EXPECT_EQ(result_wait(&begun), 1);
 	EXPECT_EQ(begun.error, -EIO);
 	close(r->fd);
 	import_put(r);
@@ -105,10 +108,11 @@ TEST(slow_fence,
 	EXPECT_EQ(
 		import_bracket_async(IMPORT_BEGIN, &fast, access_both, 1, result_note, &fast_done),
 		0);
-	EXPECT_EQ(result_wait(&fast_done, 5000), 1);
-	EXPECT_EQ(result_wait(&slow_done, 50), 0);
+	EXPECT_EQ(result_wait(&fast_done), 1);
+	EXPECT(process_settles(process_is_quiet, NULL));
+	EXPECT_EQ(slow_done.calls, 0);
 	fake_dmabuf.fence_fd = -1;
-	EXPECT_EQ(result_wait(&slow_done, 5000), 1);
+	EXPECT_EQ(result_wait(&slow_done), 1);
 	import_put(slow);
 	import_put(fast);
 	close(slow_fd);
@@ -122,13 +126,13 @@ static int wait_for_fence(void)
 	struct import_region *r;
 	int fd;
 
-	alarm(20);
+	alarm(TEST_HANG_S);
 	r = region_create(&fd);
 	fake_dmabuf.fence_fd = fd;
 	if (import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &result))
 		return 1;
 	fake_dmabuf.fence_fd = -1;
-	if (!result_wait(&result, 10000))
+	if (!result_wait(&result))
 		return 1;
 	import_put(r);
 	close(fd);
@@ -188,7 +192,7 @@ TEST(failed_begin, "A failed begin reports the error, and ends the regions begun
 
 	fake_dmabuf.error = EIO;
 	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &failed), 0);
-	EXPECT_EQ(result_wait(&failed, 5000), 1);
+	EXPECT_EQ(result_wait(&failed), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	fake_dmabuf.error = 0;
 	EXPECT_EQ(fake_dmabuf.starts, starts);
@@ -206,7 +210,7 @@ TEST(half_begun, "Regions that were begun before an error are ended again.")
 	fake_dmabuf.error = EIO;
 	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, result_note, &failed),
 		  0);
-	EXPECT_EQ(result_wait(&failed, 5000), 1);
+	EXPECT_EQ(result_wait(&failed), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
 	EXPECT_EQ(fake_dmabuf.ends, ends + 1);
@@ -225,7 +229,7 @@ TEST(failed_end, "A failed end reports the error.")
 	fake_dmabuf.error = EIO;
 	EXPECT_EQ(import_bracket_async(IMPORT_END, &r, access_both, 1, result_note, &failed), 0);
 	fake_dmabuf.error = 0;
-	EXPECT_EQ(result_wait(&failed, 5000), 1);
+	EXPECT_EQ(result_wait(&failed), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	import_put(r);
 	close(fd);
@@ -240,7 +244,7 @@ static void *worker_hammer(void *arg)
 		import_bracket_async(i & 1 ? IMPORT_END : IMPORT_BEGIN, &r, access_both, 1,
 				     result_note, &results[i]);
 	for (int i = 0; i < 50; i++)
-		if (result_wait(&results[i], 5000) != 1 || results[i].error)
+		if (result_wait(&results[i]) != 1 || results[i].error)
 			return (void *)1;
 	return NULL;
 }
@@ -292,7 +296,7 @@ TEST(signals, "A signal to the process is never handled on the worker thread.")
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
 	kill(getpid(), SIGUSR1);
 	fake_dmabuf.fence_fd = -1;
-	EXPECT_EQ(result_wait(&slow_done, 5000), 1);
+	EXPECT_EQ(result_wait(&slow_done), 1);
 	EXPECT(!handled);
 	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
 	EXPECT(handled && pthread_equal(handled_by, pthread_self()));
@@ -356,7 +360,7 @@ TEST(cancelled, "A cancelled thread is not cancelled inside a bracket.")
 	pthread_join(thread, NULL);
 	EXPECT(c.returned);
 	fake_dmabuf.fence_fd = -1;
-	EXPECT_EQ(result_wait(&c.begun, 5000), 1);
+	EXPECT_EQ(result_wait(&c.begun), 1);
 	import_put(c.region);
 	close(fd);
 }

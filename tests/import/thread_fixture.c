@@ -11,7 +11,6 @@
 #include "harness.h"
 #include "process.h"
 
-#define PATIENCE_S 60
 #define NICE 5
 
 /* The first of the process's processors alone. */
@@ -109,7 +108,7 @@ void thread_fixture_check(const struct thread_creator *creator, void (*start)(vo
 	pthread_t thread;
 	void *refused;
 
-	alarm(PATIENCE_S);
+	alarm(TEST_HANG_S);
 	EXPECT(!pthread_create(&thread, NULL, creation_run, &creation));
 	EXPECT(!pthread_join(thread, &refused));
 	if (refused)

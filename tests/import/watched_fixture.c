@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watched_fixture.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "util/log.h"
+
+/* Linked with --wrap=pthread_cond_clockwait. */
+int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until);
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until);
+
+_Thread_local bool watched_is_patient;
+
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until)
+{
+	struct timespec later = *until;
+
+	later.tv_sec += watched_is_patient ? TEST_HANG_S : 0;
+	return __real_pthread_cond_clockwait(cond, mutex, clock, &later);
+}
 
 uintptr_t watched_map_large(uintptr_t at, size_t size, int flags)
 {

@@ -6,6 +6,7 @@
 #ifndef TESTS_IMPORT_WATCHED_FIXTURE_H
 #define TESTS_IMPORT_WATCHED_FIXTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ void watched_run(void (*body)(void));
 		watched_run(watched_##id); \
 	}                                  \
 	static void watched_##id(void)
+
+/* The thread waits for the idle thread, however busy the machine is. */
+extern _Thread_local bool watched_is_patient;
 
 /* A range with an idle registration: its name, or 0. */
 uint64_t watched_register(uintptr_t p, size_t size);

@@ -83,7 +83,7 @@ TEST(host_writable_file,
 
 /* ---- private mappings without PROT_WRITE ---- */
 
-enum { PRIVATE_LENGTH = 2 * HUGE_PAGE, PRIVATE_SECONDS = 10 };
+enum { PRIVATE_LENGTH = 2 * HUGE_PAGE };
 
 /* Prints to a file of the kernel. */
 static void host_file_set(const char *path, const char *text)
@@ -229,7 +229,7 @@ static void host_file_export(void)
 	struct gdm_export e, again;
 
 	row->use(p);
-	alarm(PRIVATE_SECONDS);
+	alarm(TEST_HANG_S);
 	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, 0, NULL), -EACCES);
 	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, GDMABUF_READ_ONLY, &e), 0);
 	EXPECT(gdm_is_valid(gdm_status(ctx), &e));

@@ -93,7 +93,7 @@ int fixture_run_child(void (*run)(void *arg), void *arg, char *text, size_t size
 	child = fork();
 	if (!child) {
 		setrlimit(RLIMIT_CORE, &no_core);
-		alarm(20);
+		alarm(TEST_HANG_S);
 		dup2(pipes[1], 2);
 		close(pipes[0]);
 		close(pipes[1]);

@@ -71,7 +71,7 @@ void program_expect_works_in(const char *environment, void (*program)(void), boo
 		unsetenv("OPENCL_LAYERS");
 		if (layer)
 			setenv("OPENCL_LAYERS", LAYER_PATH, 1);
-		alarm(30);
+		alarm(TEST_HANG_S);
 		program();
 		fflush(stdout);
 		_exit(0);

@@ -14,9 +14,7 @@
 /* The layer's threads close descriptors a moment later. */
 static bool is_given_back(int fds)
 {
-	for (int i = 0; i < 10000 && process_count_descriptors() > fds; i++)
-		usleep(1000);
-	return process_count_descriptors() <= fds;
+	return process_settles(process_descriptors_at_most, &fds);
 }
 
 static void program_import_host(void)

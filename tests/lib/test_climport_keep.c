@@ -272,7 +272,7 @@ LIB_TEST(driver_forks, "CUDA's driver may fork in the question whether kept memo
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
-	alarm(60);
+	alarm(TEST_HANG_S);
 	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	fake_cuda_free(p);
 	EXPECT_EQ(fake_cuda_alloc_at(0, PAGE, p), p);

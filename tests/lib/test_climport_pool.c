@@ -323,14 +323,19 @@ struct pool_holder {
 	atomic_bool has_allocated; /* the test */
 };
 
-/* Holds until the test's allocation ends, or long enough for a thread that does not wait to end. */
+static bool pool_has_allocated_or_waits(void *holder)
+{
+	return atomic_load(&((struct pool_holder *)holder)->has_allocated) ||
+	       process_is_quiet(NULL);
+}
+
+/* Holds until the test's allocation ends, or waits for this thread. */
 static void pool_hold(void *arg)
 {
 	struct pool_holder *holder = arg;
 
 	sem_post(&holder->holds);
-	for (int i = 0; i < 100 && !atomic_load(&holder->has_allocated); i++)
-		usleep(1000);
+	EXPECT(process_settles(pool_has_allocated_or_waits, holder));
 }
 
 static void *pool_trim_thread(void *arg)

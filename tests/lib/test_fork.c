@@ -193,7 +193,7 @@ static void call_a_driver_that_forks(void)
 {
 	struct caller c = { 0 };
 
-	alarm(120);
+	alarm(TEST_HANG_S);
 	setenv("STUB_FORKS", "1", 1);
 	fork_open_loader();
 	fork_open_context();
@@ -227,7 +227,7 @@ static void fork_child_run(void)
 	struct caller c = { 0 };
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	alarm(20);
+	alarm(TEST_HANG_S);
 	fork_open_context();
 	caller_init(&c);
 	use_everything(&c);

@@ -165,7 +165,7 @@ pid_t peers_start(struct peers *peers, void (*peer)(const void *))
 	int channels[2];
 	pid_t child;
 
-	alarm(PEERS_SECONDS);
+	alarm(TEST_HANG_S);
 	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, channels), 0);
 	peers->channel = channels[0];
 	peers->peer_channel = channels[1];
@@ -179,7 +179,7 @@ static void peers_send(const void *peers)
 	struct plugin plugin;
 	struct pair pair;
 
-	alarm(PEERS_SECONDS);
+	alarm(TEST_HANG_S);
 	peers_connect(peers, &pair, &plugin);
 	peers_move(&pair, true, peers);
 	peers_close(&pair, &plugin);
@@ -204,7 +204,7 @@ static void peers_connect_and_wait(const void *peers)
 	struct plugin plugin;
 	struct pair pair;
 
-	alarm(PEERS_SECONDS);
+	alarm(TEST_HANG_S);
 	peers_connect(peers, &pair, &plugin);
 	for (;;)
 		pause();
@@ -245,7 +245,7 @@ static void peers_accept_and_wait(const void *arg)
 	struct plugin plugin;
 	struct pair pair;
 
-	alarm(PEERS_SECONDS);
+	alarm(TEST_HANG_S);
 	peers_accept(&peers, &pair, &plugin);
 	for (;;)
 		pause();
@@ -296,7 +296,7 @@ static void peers_connect_in_vain(const void *arg)
 	struct plugin plugin;
 	void *sender = NULL;
 
-	alarm(PEERS_SECONDS);
+	alarm(TEST_HANG_S);
 	peers_begin(&plugin, peers->provider, peers->peer_interface);
 	EXPECT_EQ(recv(peers->peer_channel, handle, sizeof(handle), MSG_WAITALL), sizeof(handle));
 	for (int i = 0; i < REQUEST_CALLS; i++)

@@ -408,7 +408,7 @@ static void *fork_mhandle;
 
 static void fork_deregister(void)
 {
-	alarm(60);
+	alarm(TEST_HANG_S);
 	memory_deregister(pair.receiver, fork_mhandle);
 }
 

@@ -88,7 +88,7 @@ TEST(allocations,
 	EXPECT(net_shortage_run());
 	descriptors = process_count_descriptors();
 	do {
-		alarm(60);
+		alarm(TEST_HANG_S);
 		fail_at(++nth);
 		EXPECT_EQ(net_shortage_run(), fail_left() > 0);
 		EXPECT_EQ(process_count_descriptors(), descriptors);
@@ -103,7 +103,7 @@ TEST(allocations,
 
 static void net_shortage_init_in_child(void)
 {
-	alarm(60);
+	alarm(TEST_HANG_S);
 	EXPECT_EQ(plugin_init(&plugin), 0);
 	EXPECT_EQ(plugin_devices(&plugin), shortage_devices);
 }

@@ -281,6 +281,8 @@ static void mem_destroy(struct mem *mem)
 
 static void *destroy_late(void *mem)
 {
+	while (stub_get(STUB_ASYNC_DESTRUCTOR) == STUB_HELD)
+		sleep_ms(1);
 	sleep_ms(stub_get(STUB_ASYNC_DESTRUCTOR));
 	mem_destroy(mem);
 	return NULL;

@@ -41,6 +41,9 @@ extern STUB_API const struct _cl_icd_dispatch stub_dispatch_12;
  * "Bits of devices": bit i of the value stands for device i.  A copying device lets commands work
  * on a copy of host memory.
  */
+/* Instead of milliseconds: until the option is set anew. */
+#define STUB_HELD (-1)
+
 enum stub_option {
 	STUB_PLATFORMS,	       /* * 1 or 2 */
 	STUB_DEVICES,	       /* * devices of each platform, 1 to 4; default 1 */
@@ -52,7 +55,7 @@ enum stub_option {
 	STUB_ZERO_COPY_ALIGN,  /* other host pointers and sizes are copied, as by STUB_COPYING */
 	STUB_COPYING_IMAGES,   /* images over host memory are copies, buffers are not */
 	STUB_NATIVE,	       /* bits of platforms: has cl_arm_import_memory */
-	STUB_ASYNC_DESTRUCTOR, /* milliseconds until destructor callbacks, on a thread */
+	STUB_ASYNC_DESTRUCTOR, /* milliseconds until destructor callbacks, on a thread; STUB_HELD */
 	STUB_NO_IMAGE1D_DESTRUCTOR, /* no callback for 1D images made from buffers */
 	STUB_ADDRESS_REUSE,	    /* the next object gets the last freed address */
 	STUB_IMAGE2D_FROM_BUFFER,   /* cl_khr_image2d_from_buffer */

@@ -112,7 +112,7 @@ static _Noreturn void fuzz_child(uint64_t seed)
 	is_child = 1;
 	fuzz_seed(seed);
 	fuzz_views_forget();
-	alarm(CHILD_SECONDS);
+	alarm(CHILD_SECONDS); /* time: the end of a child that an interrupted call keeps */
 	switch (fuzz_any(6)) {
 	case 0:
 		fuzz_exec_again();
@@ -162,7 +162,7 @@ int fuzz_after_exec(const char *seed)
 				     : fuzz_any(2) ? PLACE_IN(shared.contexts)
 						   : PLACE_IN(shared.importers),
 				     dup(fd));
-	alarm(CHILD_SECONDS);
+	alarm(CHILD_SECONDS); /* time: the end of a child that an interrupted call keeps */
 	fuzz_call_as_child();
 	return 0;
 }

@@ -79,7 +79,7 @@ static void chaos_sleep(long ms)
 {
 	const struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
 
-	nanosleep(&time, NULL);
+	nanosleep(&time, NULL); /* time: a slow driver, for no check */
 }
 
 static void chaos_report(const char *what, const char *function, unsigned long count)

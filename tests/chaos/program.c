@@ -443,7 +443,7 @@ static void step_callback(void)
 		wait_last();
 	step_check("clFinish", clFinish(in_order));
 	for (int i = 0; !failed && !called && i < 10000; i++)
-		nanosleep(&ms, NULL);
+		nanosleep(&ms, NULL); /* time: between two looks */
 	if (!failed && !called && !(chaos && !strncmp(chaos, "drop", 4)))
 		step_fail("the callback of a command that is complete never came");
 	step_finish();
@@ -597,7 +597,7 @@ static void check_descriptors(void)
 		left = program_count_dmabufs();
 		if (left <= 2)
 			return;
-		nanosleep(&ms, NULL);
+		nanosleep(&ms, NULL); /* time: between two looks */
 	}
 	step_fail("%d descriptors of dma-bufs are left", left - 2);
 }

@@ -75,7 +75,7 @@ static double frames_now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t); /* time: figures */
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 

@@ -421,7 +421,7 @@ TEST(callback_order, "The destructor callback of a sub-buffer comes before that 
 	EXPECT_EQ(atomic_load(&destroyed_count), 0);
 	EXPECT_EQ(clReleaseMemObject(part), CL_SUCCESS);
 	while (atomic_load(&destroyed_count) < 2)
-		nanosleep(&ms, NULL);
+		nanosleep(&ms, NULL); /* time: between two looks */
 	EXPECT(destroyed[0] == part && destroyed[1] == whole);
 }
 

@@ -104,7 +104,7 @@ static void preloaded_meet(unsigned int index, unsigned long others)
 			met += preloaded_has_met(other);
 		if (met == others)
 			return;
-		usleep(10000);
+		usleep(10000); /* time: between two looks */
 	}
 	abort();
 }
@@ -143,7 +143,7 @@ static void preloaded_be_last(void)
 	for (int i = 0; i < PATIENCE; i++) {
 		if (preloaded_count_workers(false) <= 2)
 			return;
-		usleep(10000);
+		usleep(10000); /* time: between two looks */
 	}
 	abort();
 }
@@ -153,7 +153,7 @@ static void preloaded_wait_for_program(void)
 	if (preloaded_count_workers(true) <= preloaded_setting("PRELOADED_WAITS"))
 		return;
 	for (int i = 0; i < PATIENCE && !preloaded_has_file("told"); i++)
-		usleep(10000);
+		usleep(10000); /* time: between two looks */
 }
 
 static bool preloaded_is_chosen(const char *devices, unsigned int index)

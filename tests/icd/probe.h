@@ -47,7 +47,8 @@ bool probe_has_run(void);
 int probe_run_to_end(int (*program)(void), bool (*is_time)(void));
 
 /* A probe's script: the probe hangs, as long as the test has its cache. */
-#define PROBE_HANGS "while test -d $XDG_CACHE_HOME; do sleep 0.05; done; exit 1"
+#define PROBE_HANGS \
+	"while test -d $XDG_CACHE_HOME; do sleep 0.05; done; exit 1" /* time: between two looks */
 
 /* Queries of a program. */
 cl_platform_id probe_get_platform(void);

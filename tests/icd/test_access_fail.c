@@ -355,7 +355,7 @@ TEST_EACH(callback_refused, struct driver_kind, driver_kinds,
 static void *fail_in_between(void *event)
 {
 	while (!stub_calls("clEnqueueNDRangeKernel") && !stub_calls("clEnqueueReadBuffer"))
-		usleep(100);
+		usleep(100); /* time: between two looks */
 	EXPECT_EQ(cl.clSetUserEventStatus(*(cl_event *)event, -5), CL_SUCCESS);
 	return NULL;
 }
@@ -450,7 +450,7 @@ TEST_EACH_PAIR(blocking_read_fails, struct driver_kind, driver_kinds, struct del
 static void *fail_in_wait(void *event)
 {
 	while (!stub_calls("clWaitForEvents"))
-		usleep(100);
+		usleep(100); /* time: between two looks */
 	EXPECT_EQ(cl.clSetUserEventStatus(*(cl_event *)event, -5), CL_SUCCESS);
 	return NULL;
 }

@@ -541,7 +541,7 @@ static int program_forks(void)
 	if (!address || pthread_create(&thread, NULL, large_import_in_thread, NULL))
 		return ret ? ret : __LINE__;
 	while (!probe_count_runs())
-		usleep(1000);
+		usleep(1000); /* time: between two looks */
 	pid = fork();
 	if (!pid)
 		large_import_in_child(address);
@@ -555,7 +555,7 @@ TEST(forks,
      "A child that is forked during a proof runs its own proof, and does not wait for a thread "
      "that it does not have.")
 {
-	/* Not for ever: the test may end before. */
+	/* time: between two looks, and not for ever: the test may end before */
 	large_begin(PROBE_SCRIPT "if [ $(wc -l < $XDG_CACHE_HOME/ran) = 1 ]; then "
 				 "for i in $(seq 600); do test -e $XDG_CACHE_HOME/go && break; "
 				 "sleep 0.05; done; fi; exec " PROBE_PATH " \"$@\"");

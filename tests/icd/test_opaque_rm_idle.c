@@ -420,7 +420,7 @@ static void CL_CALLBACK idle_note_slowly(cl_mem mem, void *unused)
 {
 	const struct timespec time = { 0, 3000000 };
 
-	nanosleep(&time, NULL);
+	nanosleep(&time, NULL); /* time: a slow driver, for no check */
 	idle_note(mem, unused);
 }
 

@@ -193,6 +193,7 @@ static const struct end {
 } ends[] = {
 	{ "aborts", "STUB_IMAGES_END", "6", REAL_PROBE },
 	{ "crashes", "STUB_IMAGES_END", "11", REAL_PROBE },
+	/* time: the end of a hang; one that ends sooner is refused as well */
 	{ "hangs", "STUB_IMAGES_HANG", "1", "exec timeout 1 " PROBE_PATH " \"$@\"" },
 };
 
@@ -390,6 +391,7 @@ TEST(limits, "An image that crashes a probe with fewer descriptors is made by pr
 static const struct holder {
 	const char *name, *script;
 } holders[] = {
+	/* time: longer than a program waits */
 	{ "helper", "sleep 70 & kill -ABRT $$" },
 	{ "flood", "tr '\\0' a < /dev/zero >&3; kill -ABRT $$" },
 };

@@ -229,6 +229,7 @@ TEST(late_answer,
 	snprintf(late, sizeof(late), "/tmp/climport-late-%d", (int)getpid());
 	snprintf(script, sizeof(script),
 		 "echo ran >> $XDG_CACHE_HOME/ran; "
+		 /* time: between two looks */
 		 "while test -d $XDG_CACHE_HOME -a ! -e %s; do sleep 0.05; done; exec %s \"$@\"",
 		 late, PROBE_PATH);
 	probe_install_layer(script);

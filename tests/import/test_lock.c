@@ -240,7 +240,7 @@ static void wake_before_fork(void)
 
 	EXPECT_EQ(pthread_create(&thread, NULL, wait_for_change, NULL), 0);
 	while (!atomic_load(&waits))
-		usleep(1000);
+		usleep(1000); /* time: between two looks */
 	in_prepare = set_in_handler;
 	fork_with_handlers();
 	EXPECT_EQ(pthread_join(thread, NULL), 0);

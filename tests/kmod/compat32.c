@@ -106,7 +106,7 @@ static void wait_5_ms(void)
 {
 	const long time[] = { 0, 5000000 };
 
-	call(__NR_nanosleep, (long)time, 0, 0, 0, 0, 0);
+	call(__NR_nanosleep, (long)time, 0, 0, 0, 0, 0); /* time: between two looks */
 }
 
 static int mapped(const volatile void *at)
@@ -211,7 +211,7 @@ static void test_drop(int ctx, const struct gdmabuf_export *e)
 	expect(gdm(ctx, GDMABUF_DROP, &id) == -EBUSY,
 	       "GDMABUF_DROP fails with EBUSY while a dma-buf is open.");
 	call(__NR_close, e->out_fd, 0, 0, 0, 0, 0);
-	for (int i = 0; i < 200 && gdm(ctx, GDMABUF_DROP, &id) != -ENOENT; i++)
+	for (int i = 0; i < 6000 && gdm(ctx, GDMABUF_DROP, &id) != -ENOENT; i++)
 		wait_5_ms();
 	expect(gdm(ctx, GDMABUF_DROP, &id) == -ENOENT, "The last close unpins the pages.");
 }
@@ -225,7 +225,7 @@ static void test_budget_and_stats(int ctx)
 
 	expect(!gdm(ctx, GDMABUF_BUDGET, &budget) && budget.out_bytes == ~0ULL,
 	       "GDMABUF_BUDGET takes and gives 64 bits.");
-	for (int i = 0; i < 200 && (!i || stats.out_host_bytes); i++) {
+	for (int i = 0; i < 6000 && (!i || stats.out_host_bytes); i++) {
 		wait_5_ms();
 		gdm(ctx, GDMABUF_STATS, &stats);
 	}

@@ -41,12 +41,15 @@ int gdm_budget(int ctx, uint32_t kind, uint64_t bytes, uint64_t *used);
 const volatile uint32_t *gdm_status(int ctx);
 int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e);
 
-/* Waits up to half a minute for @condition: the module releases stale pins in a work item. */
-#define EVENTUALLY(condition)                                     \
-	do {                                                      \
-		for (int i_ = 0; !(condition) && i_ < 6000; i_++) \
-			usleep(5000);                             \
-		EXPECT(condition);                                \
+/*
+ * Waits for @condition: the module releases stale pins in a work item.  Half a minute is a limit on a
+ * hang.
+ */
+#define EVENTUALLY(condition)                                       \
+	do {                                                        \
+		for (int i_ = 0; !(condition) && i_ < 6000; i_++)   \
+			usleep(5000); /* time: between two looks */ \
+		EXPECT(condition);                                  \
 	} while (0)
 
 /* New private pages: zeros, or with @fill the bytes of pattern_at(). */

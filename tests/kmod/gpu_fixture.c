@@ -64,6 +64,6 @@ struct gdm_export gpu_export(const struct setup *s, uint32_t flags)
 int pins_go(int gpu)
 {
 	for (int i = 0; mockgpu_stats(gpu).pins + mockgpu_stats(gpu).persistent && i < 6000; i++)
-		usleep(5000);
+		usleep(5000); /* time: between two looks */
 	return !mockgpu_stats(gpu).pins && !mockgpu_stats(gpu).persistent;
 }

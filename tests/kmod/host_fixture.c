@@ -16,7 +16,7 @@ long long total_settled(const char *counter)
 
 	do {
 		before = now;
-		usleep(100000);
+		usleep(100000); /* time: between two looks, at a counter that work items change */
 		now = gdm_read_total(counter);
 	} while (now != before);
 	return now;

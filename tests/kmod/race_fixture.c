@@ -205,7 +205,7 @@ void *race_evictor(void *arg)
 			break;
 		default:
 			CHECK_EQ(gdm_budget(race_ctx, kind, UINT64_MAX, NULL), 0);
-			usleep(race_any(1000));
+			usleep(race_any(1000)); /* time: noise */
 		}
 	}
 	return NULL;
@@ -232,7 +232,7 @@ static void race_import(const struct view *v)
 		}
 		CHECK_EQ(map.out_length, v->length);
 		if (race_any(2))
-			usleep(race_any(500));
+			usleep(race_any(500)); /* time: noise */
 		CHECK_EQ(importer_call(importer, GDMABUF_IMPORTER_UNMAP, 0), 0);
 	}
 	CHECK_EQ(importer_call(importer, GDMABUF_IMPORTER_DETACH, 0), 0);

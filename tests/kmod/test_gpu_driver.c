@@ -232,11 +232,11 @@ TEST(gpu_killed_in_eviction, "SIGKILL ends an export between two evictions.")
 		evict_for_long(sockets[1]);
 	EXPECT_EQ(read(sockets[0], &byte, 1), 1);
 	while (mockgpu_stats(s.gpu).persistent == IDLE_PINS)
-		usleep(5000);
+		usleep(5000); /* time: between two looks */
 	kill(pid, SIGKILL);
 	/* All evictions would take a minute. */
 	for (waited = 0; !waitpid(pid, &status, WNOHANG) && waited < 3000; waited++)
-		usleep(10000);
+		usleep(10000); /* time: between two looks */
 	EXPECT(waited < 3000);
 	EXPECT_EQ(WTERMSIG(status), SIGKILL);
 	close(sockets[0]);

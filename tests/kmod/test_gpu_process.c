@@ -266,7 +266,7 @@ TEST_EACH(
 static void *wake_often(void *arg)
 {
 	for (;;)
-		usleep(10000);
+		usleep(10000); /* time: the thread that is awake at times */
 	return arg;
 }
 

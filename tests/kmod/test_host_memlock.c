@@ -196,19 +196,19 @@ struct remapper {
 };
 
 /* The remapping threads take most of the two processors, so the wait is long. */
-#define WITHIN_A_MINUTE(condition)                          \
-	({                                                  \
-		time_t end_ = host_clock() + 60;            \
-		while (!(condition) && host_clock() < end_) \
-			usleep(10000);                      \
-		condition;                                  \
+#define WITHIN_A_MINUTE(condition)                                   \
+	({                                                           \
+		time_t end_ = host_clock() + 60;                     \
+		while (!(condition) && host_clock() < end_)          \
+			usleep(10000); /* time: between two looks */ \
+		condition;                                           \
 	})
 
 static time_t host_clock(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now); /* time: a limit on a hang */
 	return now.tv_sec;
 }
 

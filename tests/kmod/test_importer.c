@@ -327,7 +327,7 @@ static long import_clock_us(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t); /* time: figures */
 	return t.tv_sec * 1000000L + t.tv_nsec / 1000;
 }
 

@@ -75,10 +75,10 @@ static void *gpu_allocator(void *arg)
 
 		gpu_slot_free(slot);
 		if (race_any(2))
-			usleep(race_any(300));
+			usleep(race_any(300)); /* time: noise */
 		gpu_slot_new(slot);
 		if (race_any(2))
-			usleep(race_any(2000));
+			usleep(race_any(2000)); /* time: noise */
 	}
 	return NULL;
 }

@@ -81,7 +81,7 @@ static void *host_remapper(void *arg)
 		atomic_store(&slot->address, (uintptr_t)at);
 		atomic_store(&slot->turn, turn);
 		if (race_any(2))
-			usleep(race_any(3000));
+			usleep(race_any(3000)); /* time: noise */
 	}
 	return NULL;
 }
@@ -250,7 +250,7 @@ static void *race_forker(void *arg)
 		CHECK(pid > 0);
 		CHECK_EQ(waitpid(pid, &status, 0), pid);
 		CHECK_EQ(status, 0);
-		usleep(race_any(5000));
+		usleep(race_any(5000)); /* time: noise */
 	}
 	return NULL;
 }

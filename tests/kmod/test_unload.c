@@ -159,12 +159,13 @@ static pid_t unload_start_hog(void)
 	for (;;) {
 		struct timespec now, end;
 
+		/* time: noise, a processor that is busy most of the time */
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		end.tv_nsec += 50000000;
 		do
-			clock_gettime(CLOCK_MONOTONIC, &now);
+			clock_gettime(CLOCK_MONOTONIC, &now); /* time: noise */
 		while ((now.tv_sec - end.tv_sec) * 1000000000LL + now.tv_nsec - end.tv_nsec < 0);
-		usleep(2000);
+		usleep(2000); /* time: noise */
 	}
 }
 
@@ -216,6 +217,7 @@ static void unload_round(int file)
 	close(pipes.end[0]);
 	close(pipes.end[1]);
 	unload_module();
+	/* time: noise, a callback that the unload did not wait for runs now */
 	usleep(100000);
 	for (int i = 0; i < PROCESSES; i++) {
 		kill(pids[i], SIGKILL);

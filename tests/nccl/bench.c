@@ -39,7 +39,7 @@ static double time_seconds(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now); /* time: figures */
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 

@@ -12,7 +12,7 @@ static bool time_is_left(time_t end)
 	struct timespec now;
 
 	sched_yield();
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now); /* time: a limit on a hang */
 	return now.tv_sec < end;
 }
 
@@ -20,7 +20,7 @@ static time_t time_limit(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now); /* time: a limit on a hang */
 	return now.tv_sec + LIMIT_SECONDS;
 }
 

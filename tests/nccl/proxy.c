@@ -38,7 +38,7 @@ static void *direction_run(void *arg)
 	while (piece && got > 0) {
 		got = recv(d->from, piece, 1 + direction_random(d) % MAX_PIECE, 0);
 		if (direction_random(d) % 4 == 0)
-			usleep(d->delay_us);
+			usleep(d->delay_us); /* time: noise */
 		for (ssize_t at = 0; at < got; at += sent) {
 			sent = send(d->to, piece + at, (size_t)(got - at), MSG_NOSIGNAL);
 			if (sent <= 0)

@@ -73,6 +73,7 @@ static bool command_runs(const char *format, ...)
 }
 
 /* The kernel brings both ends up a moment later. */
+/* time: between two looks */
 #define LINK_IS_UP                                                             \
 	"for i in $(seq 300); do ip link show net1 | grep -q \"state UP\" && " \
 	"exit 0; sleep 0.1; done; exit 1"

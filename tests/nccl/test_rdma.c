@@ -269,7 +269,7 @@ static long rdma_count_not_ready(void)
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/rcvd_rnr_err",
 		 rdma_adapter_name());
-	usleep(20000);
+	usleep(20000); /* time: the kernel keeps the counter's last reading for 10 ms */
 	file = fopen(path, "re");
 	if (!file)
 		return -1;

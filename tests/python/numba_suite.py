@@ -73,7 +73,7 @@ def run_modules(names):
 
 def outcomes(names, manager):
     """The outcomes of the modules' tests, and the end of standard error."""
-    begin = time.monotonic()
+    begin = time.monotonic()  # time: figures
     environment = dict(os.environ, NUMBA_CUDA_MEMORY_MANAGER=manager)
     done = subprocess.run([sys.executable, __file__, *names], env=environment, capture_output=True,
                           text=True, timeout=600, check=False)
@@ -81,7 +81,7 @@ def outcomes(names, manager):
     found = {test: outcome for _, test, outcome in lines}
     if done.returncode or not found:
         found["the process"] = f"ends with status {done.returncode}: {done.stderr[-1000:]}"
-    seconds[names] = seconds.get(names, 0) + time.monotonic() - begin
+    seconds[names] = seconds.get(names, 0) + time.monotonic() - begin  # time: figures
     return found
 
 

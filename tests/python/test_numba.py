@@ -200,7 +200,7 @@ class Manager(unittest.TestCase):
         interrupts = 0
         while interrupts < 100:
             try:
-                signal.setitimer(signal.ITIMER_REAL, 1e-5 + interrupts % 100 * 1e-6)
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 + interrupts % 100 * 1e-6)  # time: noise
                 for i in range(10000):
                     cuda.device_array(1 << i % 22, numpy.uint8)
             except KeyboardInterrupt:

@@ -23,10 +23,10 @@ SOURCE = "kernel void increment(global int *a) { a[get_global_id(0)]++; }"
 
 
 def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
+    end = time.monotonic() + seconds  # time: a limit on a hang
+    while not condition() and time.monotonic() < end:  # time: a limit on a hang
         gc.collect()
-        time.sleep(0.001)
+        time.sleep(0.001)  # time: between two looks
     return condition()
 
 
@@ -220,7 +220,7 @@ class Lifetime(OpenCL):
             interrupts = 0
             while interrupts < 100:
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, 1e-5 + interrupts % 100 * 1e-6)
+                    signal.setitimer(signal.ITIMER_REAL, 1e-5 + interrupts % 100 * 1e-6)  # time: noise
                     for _ in range(1000):
                         climport.opencl.import_host(context, array)
                 except KeyboardInterrupt:

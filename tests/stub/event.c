@@ -28,7 +28,7 @@ static cl_ulong event_read_clock(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t); /* time: profiling, for an order */
 	return (cl_ulong)t.tv_sec * 1000000000 + (cl_ulong)t.tv_nsec;
 }
 

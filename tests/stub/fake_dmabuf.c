@@ -279,7 +279,7 @@ static int fake_sync(const char *name, const struct dma_buf_sync *sync)
 	error = sync_result(edge, &delay);
 	time.tv_sec = delay / 1000;
 	time.tv_nsec = delay % 1000 * 1000000;
-	nanosleep(&time, NULL);
+	nanosleep(&time, NULL); /* time: a slow driver, for no check */
 	if (stub_trace)
 		stub_trace("%s %s %s %s", error ? "failed" : "sync", edge, name, access);
 	if (!error) {

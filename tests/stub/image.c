@@ -220,7 +220,7 @@ static void image_end(const struct mem *image)
 	if (stub_get(STUB_IMAGES_END))
 		raise((int)stub_get(STUB_IMAGES_END));
 	while (stub_get(STUB_IMAGES_HANG))
-		usleep(1000);
+		usleep(1000); /* time: between two looks */
 }
 
 static cl_mem stub_image_create(cl_context handle, cl_mem_flags flags,

@@ -151,5 +151,5 @@ void sleep_ms(long ms)
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
 
 	if (ms > 0)
-		nanosleep(&t, NULL);
+		nanosleep(&t, NULL); /* time: a slow driver, for no check */
 }

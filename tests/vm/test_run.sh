@@ -69,7 +69,7 @@ dying_qemu() {
 
 hanging_qemu() {
 	qemu hanging <<-'END'
-		exec sleep 1000
+		exec sleep 1000  # time: never ends by itself
 	END
 }
 
@@ -101,6 +101,7 @@ on_6_1() {
 }
 
 # The guest that hangs is there all the time, and needs no processor.
+# time: never ends by itself
 guest hang "$RUN" --timeout 60 sleep 1000 &
 guest again env PATH="$(hanging_qemu):$PATH" "$RUN" --timeout 180 echo booted &
 guest gdb "$RUN" --gdb "$WORK/gdb" --timeout 5 true &

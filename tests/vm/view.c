@@ -7,9 +7,9 @@
 #include "producer.h"
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
 
 struct view view_open(int fd, size_t size, int access)
 {
@@ -93,25 +93,19 @@ static struct held held_now(void)
 /* A command may release a dma-buf a moment after the command's event is complete. */
 struct held held_settled(void)
 {
-	const struct timespec pause = { 0, 50 * 1000 * 1000 };
-	struct held before, now = held_now();
+	EXPECT(process_settles(process_is_quiet, NULL));
+	return held_now();
+}
 
-	do {
-		before = now;
-		nanosleep(&pause, NULL);
-		now = held_now();
-	} while (memcmp(&now, &before, sizeof(now)));
-	return now;
+static bool held_is(void *before)
+{
+	const struct held now = held_now();
+
+	return !memcmp(&now, before, sizeof(now));
 }
 
 struct held held_since(const struct held *before)
 {
-	const struct timespec pause = { 0, 20 * 1000 * 1000 };
-	struct held now = held_now();
-
-	for (int i = 0; i < 250 && memcmp(&now, before, sizeof(now)); i++) {
-		nanosleep(&pause, NULL);
-		now = held_now();
-	}
-	return now;
+	process_settles(held_is, (void *)(uintptr_t)before);
+	return held_now();
 }

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	if (status)
 		printf("the process that called ended with status %#x\n", (unsigned int)status);
 	for (int i = 0; !(clean = fuzz_is_clean(0)) && i < CLEAN_SECONDS; i++)
-		sleep(1);
+		sleep(1); /* time: between two looks */
 	fuzz_is_clean(1);
 	printf("exports %lld, hits %lld, evictions %lld, stale %lld, revoked %lld\n",
 	       fuzz_read_counter("exports"), fuzz_read_counter("hits"),

@@ -207,7 +207,7 @@ static void fuzz_nudge_until_ended(const pthread_t *threads)
 	for (int ended = 0; ended < THREADS;)
 		if (pthread_tryjoin_np(threads[ended], NULL)) {
 			fuzz_nudge_all();
-			usleep(100000);
+			usleep(100000); /* time: between two looks */
 		} else {
 			ended++;
 		}

@@ -2,9 +2,9 @@
 #include "probe.h"
 
 #include "process.h"
+#include "timed_wait.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
 #include <pthread.h>
@@ -63,14 +63,6 @@ static bool probe_is_slow;	    /* a second is half a minute */
 static bool (*probe_is_time)(void); /* if set: not at all, and then at once */
 static atomic_int probe_waits;	    /* so often the program has waited until a time */
 
-static __typeof__(pthread_cond_timedwait) *probe_real_timedwait;
-
-__attribute__((constructor)) static void probe_find_timedwait(void)
-{
-	probe_real_timedwait =
-		(__typeof__(pthread_cond_timedwait) *)dlsym(RTLD_NEXT, "pthread_cond_timedwait");
-}
-
 static bool probe_child_is_awake(const char *stat)
 {
 	FILE *file = fopen(stat, "re");
@@ -108,9 +100,8 @@ static struct timespec probe_time_in_10_ms(void)
 	return time;
 }
 
-/* The layer calls this function: the program exports its symbols.  The layer waits a tenth of a second each. */
-__attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int
-pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
+/* The layer waits for a tenth of a second at a time. */
+static int probe_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
 {
 	struct timespec end = *until;
 	int ret;
@@ -118,12 +109,12 @@ pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struc
 	atomic_fetch_add(&probe_waits, 1);
 	if (!probe_is_time) {
 		end.tv_sec += probe_is_slow ? 3 : 0;
-		return probe_real_timedwait(cond, mutex, &end);
+		return timed_wait_real(cond, mutex, &end);
 	}
 	if (probe_is_time() && probe_children_sleep())
 		return ETIMEDOUT;
 	end = probe_time_in_10_ms();
-	ret = probe_real_timedwait(cond, mutex, &end);
+	ret = timed_wait_real(cond, mutex, &end);
 	return ret == ETIMEDOUT ? 0 : ret;
 }
 
@@ -133,6 +124,7 @@ int probe_run_program(int (*program)(void))
 	pid_t pid = fork();
 
 	if (!pid) {
+		timed_wait_hook = probe_wait;
 		setenv("XDG_CACHE_HOME", probe_cache, 1);
 		if (!probe_on_pocl)
 			setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);

@@ -2,8 +2,8 @@
 /* The self-test: an import must be memory provably shared by devices and the host. */
 #include "clock_ahead.h"
 #include "fixture.h"
+#include "timed_wait.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -189,23 +189,13 @@ TEST(hanging_driver, "If a driver never answers, queries return and the device i
 	fixture_close();
 }
 
-static __typeof__(pthread_cond_timedwait) *selftest_real_timedwait;
-
 /* The next wait until a time ends as if the process had been stopped: the time is over, and six seconds more. */
 static atomic_bool selftest_stops;
 
-__attribute__((constructor)) static void selftest_find_timedwait(void)
-{
-	selftest_real_timedwait =
-		(__typeof__(pthread_cond_timedwait) *)dlsym(RTLD_NEXT, "pthread_cond_timedwait");
-}
-
-/* The layer calls this function, as those of clock_ahead.c. */
-__attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int
-pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
+static int selftest_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
 {
 	if (!atomic_exchange(&selftest_stops, false))
-		return selftest_real_timedwait(cond, mutex, until);
+		return timed_wait_real(cond, mutex, until);
 	clock_behind_ms = -6000;
 	stub_set(STUB_HANG, 0);
 	return ETIMEDOUT;
@@ -215,6 +205,7 @@ TEST(stopped, "If a program is stopped for longer than a self-test may take, its
 	      "still succeeds.")
 {
 	fixture_reset();
+	timed_wait_hook = selftest_wait;
 	fixture_open();
 	stub_set(STUB_HANG, 1);
 	atomic_store(&selftest_stops, true);
@@ -222,6 +213,7 @@ TEST(stopped, "If a program is stopped for longer than a self-test may take, its
 	EXPECT(!atomic_load(&selftest_stops));
 	clock_behind_ms = 0;
 	fixture_close();
+	timed_wait_hook = NULL;
 }
 
 static void small_stacks_body(void)

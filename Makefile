@@ -5,8 +5,8 @@
 #             before a change of kmod/ is done
 # make check-long   what takes hours: whole programs, every driver, three kernels, a bad driver at
 #             every call, loops of 1,000 on one processor and under load, the tests alone and in 11
-#             more orders, DKMS, a board's processor, kmod/ on the debug kernel; installs 400 MB of
-#             programs, and pyopencl from PyPI under build/
+#             more orders, the quick suites beside ten busy processes, DKMS, a board's processor,
+#             kmod/ on the debug kernel; installs 400 MB of programs, and pyopencl from PyPI under build/
 # make check-ffmpeg   FFmpeg from Debian's source package, unchanged, with the commands of docs/ffmpeg.md,
 #             which it builds: 5 minutes
 # make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a

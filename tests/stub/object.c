@@ -132,7 +132,7 @@ long stub_live_all(void)
 
 int stub_live_settles(long count)
 {
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 10000; i++) { /* a limit on a hang */
 		if (stub_live_all() <= count)
 			return 1;
 		sleep_ms(1);

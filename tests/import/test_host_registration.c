@@ -99,11 +99,12 @@ TEST(by_module_found, "A call for a part of the pages makes no call of the modul
 TEST(by_module_kept, "The module keeps the pages for later registrations, until an invalidation.")
 {
 	uintptr_t p = host_registration_map();
-	struct host_registration r = host_registration_of(p, SIZE);
+	struct host_registration r;
 	struct cache_stats stats, before;
 
-	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
 	export_stats(&before);
+	r = host_registration_of(p, SIZE);
+	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
 	host_registration_drop(&r);
 	export_stats(&stats);
 	EXPECT_EQ(stats.bytes_idle, before.bytes_idle + SIZE);

@@ -398,6 +398,7 @@ static void limits_exit(void)
 	uintptr_t p[8];
 
 	EXPECT(!atexit(limits_end_driver));
+	watched_is_patient = true; /* the exit waits for the driver, however slow it is */
 	watched_reset();
 	opaque_on_forget(limits_forget_slowly);
 	for (int i = 0; i < 8; i++) {

@@ -254,8 +254,12 @@ static bool cuda_driver_may_load(void)
 /* A file that is not there; after another failure, as a shortage, the next call tries again. */
 static void cuda_driver_load_failed(const char *why)
 {
+	char no_file[64];
+
 	log_error("%s", why);
-	if (!strstr(why, strerror(ENOENT)))
+	errno = ENOENT;
+	snprintf(no_file, sizeof(no_file), "%m");
+	if (!strstr(why, no_file))
 		return;
 	lock_acquire(&cuda_driver_lock);
 	snprintf(cuda_driver_absent, sizeof(cuda_driver_absent), "%s", why);

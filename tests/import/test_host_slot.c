@@ -8,12 +8,19 @@
 
 static void slot_point(const volatile void *at);
 
+#ifdef __clang__
+#define SLOT_LOAD __c11_atomic_load
+#define SLOT_STORE __c11_atomic_store
+#else
+#define SLOT_LOAD __atomic_load_n
+#define SLOT_STORE __atomic_store_n
+#endif
 #undef atomic_load_explicit
 #undef atomic_store_explicit
-#define atomic_load_explicit(object, order) (slot_point(object), __atomic_load_n((object), (order)))
+#define atomic_load_explicit(object, order) (slot_point(object), SLOT_LOAD((object), (order)))
 #define atomic_store_explicit(object, value, order) \
-	(slot_point(object), __atomic_store_n((object), (value), (order)))
-#include "import/export/host_registration.c"
+	(slot_point(object), SLOT_STORE((object), (value), (order)))
+#include "import/export/host_registration.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <semaphore.h>
 #include <sys/mman.h>

@@ -163,7 +163,7 @@ static void failing_await_callback(void)
 	const struct timespec ms = { 0, 1000000 };
 
 	while (!atomic_load(&failing.out->told))
-		nanosleep(&ms, NULL);
+		nanosleep(&ms, NULL); /* time: between two looks */
 }
 
 /* What the kernels made of the first byte. */
@@ -394,7 +394,7 @@ static void failing_part(const void *arg)
 	failing.out = part->out;
 	failing_open(part->import, part->order->properties);
 	if (!part->import)
-		alarm(PLAIN_SECONDS);
+		alarm(PLAIN_SECONDS); /* time: a limit on a hang of the driver */
 	if (part->broken)
 		fake_dmabuf_fail(part->broken, EIO, 1);
 	part->shape->enqueue();

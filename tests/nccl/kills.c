@@ -61,7 +61,7 @@ static uint64_t kill_time_us(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now); /* time: when to kill, which no check reads */
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
@@ -85,7 +85,7 @@ struct stream {
 	enum nccl_result result;
 };
 
-static void stream_open(struct stream *stream)
+static void kill_stream_open(struct stream *stream)
 {
 	stream->data = calloc(DEPTH, LARGEST);
 	EXPECT(stream->data);
@@ -94,7 +94,7 @@ static void stream_open(struct stream *stream)
 		  0);
 }
 
-static void stream_close(struct stream *stream)
+static void kill_stream_close(struct stream *stream)
 {
 	const struct nccl_net_v6 *table = plugin_table(stream->plugin);
 
@@ -104,7 +104,7 @@ static void stream_close(struct stream *stream)
 	free(stream->data);
 }
 
-static void stream_post(struct stream *stream, void **request)
+static void kill_stream_post(struct stream *stream, void **request)
 {
 	size_t i = stream->begun % DEPTH,
 	       size = sizes[stream->begun % (sizeof(sizes) / sizeof(*sizes))];
@@ -120,10 +120,11 @@ static void stream_post(struct stream *stream, void **request)
 		stream->begun++;
 }
 
-static void stream_test(struct stream *stream, void **request)
+static void kill_stream_test(struct stream *stream, void **request)
 {
+	const struct nccl_net_v6 *table = plugin_table(stream->plugin);
 	int done = 0;
-	enum nccl_result result = plugin_table(stream->plugin)->test(*request, &done, NULL);
+	enum nccl_result result = table->test(*request, &done, NULL);
 
 	if (result)
 		stream->result = result;
@@ -137,18 +138,18 @@ static void stream_test(struct stream *stream, void **request)
  * Whether more is to come: a request has not ended, or may be posted.  The oldest request first, as the
  * core does: an error of a later one ends the connection, and with it the messages under way.
  */
-static bool stream_step(struct stream *stream)
+static bool kill_stream_step(struct stream *stream)
 {
 	void **next = &stream->requests[stream->begun % DEPTH];
 
 	if (!stream->result && !*next && stream->begun < stream->limit)
-		stream_post(stream, next);
+		kill_stream_post(stream, next);
 	for (unsigned int i = stream->begun < DEPTH ? 0 : stream->begun - DEPTH; i < stream->begun;
 	     i++) {
 		void **request = &stream->requests[i % DEPTH];
 
 		if (*request)
-			stream_test(stream, request);
+			kill_stream_test(stream, request);
 		if (*request)
 			return true;
 	}
@@ -211,7 +212,7 @@ static int streams_open(struct kill *round, bool sends, struct plugin *plugin,
 	count = sends ? streams_connect(round, plugin, streams)
 		      : streams_accept(round, plugin, streams);
 	for (int i = 0; i < count; i++)
-		stream_open(&streams[i]);
+		kill_stream_open(&streams[i]);
 	return count;
 }
 
@@ -220,7 +221,7 @@ static bool streams_step(struct stream *streams, int count)
 	bool waits = false;
 
 	for (int i = 0; i < count; i++)
-		if (stream_step(&streams[i]))
+		if (kill_stream_step(&streams[i]))
 			waits = true;
 	sched_yield();
 	return waits;
@@ -233,7 +234,7 @@ static void kill_victim(const void *arg)
 	struct plugin plugin;
 	int count;
 
-	alarm(PEERS_SECONDS);
+	alarm(PEERS_SECONDS); /* time: a limit on a hang */
 	if (round.survivor_sends)
 		round.peers = peers_swapped(&round.peers);
 	count = streams_open(&round, !round.survivor_sends, &plugin, streams);
@@ -244,7 +245,7 @@ static void kill_victim(const void *arg)
 	while (!round.closes)
 		pause();
 	for (int i = 0; i < count; i++)
-		stream_close(&streams[i]);
+		kill_stream_close(&streams[i]);
 	EXPECT_EQ(plugin_finalize(&plugin), 0);
 }
 
@@ -266,7 +267,7 @@ static void kill_judge(const struct kill *round, struct stream *stream)
 
 	EXPECT(stream->result);
 	stream->result = NCCL_SUCCESS;
-	stream_post(stream, &request);
+	kill_stream_post(stream, &request);
 	EXPECT(stream->result);
 	EXPECT(!request);
 	if (round->closes && !stream->sends)
@@ -294,7 +295,7 @@ static void kill_run(const void *arg)
 		kill_wait(&round);
 	for (int i = 0; i < count; i++) {
 		kill_judge(&round, &streams[i]);
-		stream_close(&streams[i]);
+		kill_stream_close(&streams[i]);
 	}
 	EXPECT_EQ(plugin_finalize(&plugin), 0);
 }
@@ -321,12 +322,12 @@ static void kill_connect(const void *arg)
 	struct plugin plugin;
 	struct kill round = { .peers = *peers, .connections = 1, .closes = true };
 
-	alarm(PEERS_SECONDS);
+	alarm(PEERS_SECONDS); /* time: a limit on a hang */
 	if (streams_open(&round, true, &plugin, &stream)) {
 		stream.limit = UINT_MAX;
-		while (stream_step(&stream))
+		while (kill_stream_step(&stream))
 			;
-		stream_close(&stream);
+		kill_stream_close(&stream);
 	}
 	EXPECT_EQ(plugin_finalize(&plugin), 0);
 }
@@ -362,10 +363,10 @@ static void kill_accept_good(const struct plugin *plugin, void *listener)
 		stream = (struct stream){ .plugin = plugin, .limit = 1 };
 		if (plugin_accept(plugin, listener, &stream.comm) || !stream.comm)
 			continue;
-		stream_open(&stream);
-		while (stream_step(&stream))
+		kill_stream_open(&stream);
+		while (kill_stream_step(&stream))
 			;
-		stream_close(&stream);
+		kill_stream_close(&stream);
 	}
 }
 

@@ -186,7 +186,7 @@ TEST(receiver_is_killed, "A send fails with a remote error if the receiver is ki
 	test_in_child(receiver_is_killed);
 }
 
-static void kills(void)
+static void kills_each(void)
 {
 	peers_run_kills(
 		(struct peers){ .provider = "tcp", .interface = "lo", .peer_interface = "lo" });
@@ -194,7 +194,7 @@ static void kills(void)
 
 TEST(kills, "After the end of a process each request of the other process's ends, later ones fail.")
 {
-	test_in_child(kills);
+	test_in_child(kills_each);
 }
 
 static void kills_connecting(void)

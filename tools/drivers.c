@@ -165,15 +165,17 @@ static bool driver_has_platform(void *library, char why[DRIVER_WHY_SIZE])
 	return false;
 }
 
+/* As the loader loads it: Khronos' finds a function that is missing, ocl-icd a call of it. */
 bool driver_check(const char *library, char why[DRIVER_WHY_SIZE])
 {
+	const int flags = loader_knows("OCL_ICD_FILENAMES") ? RTLD_NOW : RTLD_LAZY;
 	void *opened;
 
 	if (!*library) {
 		snprintf(why, DRIVER_WHY_SIZE, "the file names no library, or cannot be read");
 		return false;
 	}
-	opened = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+	opened = dlopen(library, flags | RTLD_LOCAL);
 	if (opened)
 		return driver_has_platform(opened, why);
 	snprintf(why, DRIVER_WHY_SIZE, "it cannot be loaded: %s", dlerror());

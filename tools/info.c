@@ -16,7 +16,8 @@
 struct info_run {
 	struct info_record *records;
 	size_t count;
-	bool ended;			 /* the last record is there, and the process ended well */
+	bool ended;			 /* the last record is there */
+	int died;			 /* or 0: the process ended well */
 	char how[PART_DEATH_SIZE + 256]; /* "died of SIGABRT (Aborted) in clGetDeviceIDs" */
 };
 
@@ -68,7 +69,8 @@ static void info_run_judge(struct info_run *run, int status)
 	const struct info_record *step = info_run_last(run, INFO_STEP);
 	char death[PART_DEATH_SIZE];
 
-	run->ended = !status && info_run_last(run, INFO_END);
+	run->ended = info_run_last(run, INFO_END);
+	run->died = status;
 	part_describe(status, death);
 	snprintf(run->how, sizeof(run->how), "%s%s%s", death, step ? " " : "",
 		 step ? step->step : "");
@@ -143,6 +145,16 @@ static void info_print_run(struct info_state *state, const struct info_run *run,
 	}
 }
 
+/* All results are there; programs end as this process did. */
+static void info_print_ended(struct info_state *state, const struct info_run *run, size_t first)
+{
+	info_print_run(state, run, first);
+	if (!run->died)
+		return;
+	state->failed = true;
+	terminal_line(stderr, 4, "climport: info: the drivers' process %s", run->how);
+}
+
 static void info_note_death(struct info_state *state, size_t number, const struct info_run *run)
 {
 	snprintf(state->found[number].why, sizeof(state->found[number].why),
@@ -163,7 +175,7 @@ static bool info_print_alone(struct info_state *state, size_t number)
 	if (!info_run_start(state, driver, 1, &run))
 		return false;
 	if (run.ended)
-		info_print_run(state, &run, number);
+		info_print_ended(state, &run, number);
 	else
 		info_note_death(state, number, &run);
 	free(run.records);
@@ -182,7 +194,7 @@ static bool info_print(struct info_state *state)
 	form->begin();
 	state->failed = !run.ended;
 	if (run.ended) {
-		info_print_run(state, &run, 0);
+		info_print_ended(state, &run, 0);
 	} else if (drivers->count == 1) {
 		info_note_death(state, 0, &run);
 	} else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An OpenCL driver without a platform, which ends the process that opens it as DYING_DRIVER says:
- * abort, segv or exit.
+ * abort, segv or exit; and unload: abort when the process ends.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -41,11 +41,21 @@ __attribute__((constructor)) static void dying_driver_load(void)
 {
 	const char *how = getenv("DYING_DRIVER");
 
-	if (!how)
+	if (!how || !strcmp(how, "unload"))
 		return;
 	if (!strcmp(how, "exit"))
 		_Exit(0);
 	signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would exit */
 	signal(SIGABRT, SIG_DFL);
 	raise(!strcmp(how, "segv") ? SIGSEGV : SIGABRT);
+}
+
+__attribute__((destructor)) static void dying_driver_unload(void)
+{
+	const char *how = getenv("DYING_DRIVER");
+
+	if (!how || strcmp(how, "unload"))
+		return;
+	signal(SIGABRT, SIG_DFL);
+	raise(SIGABRT);
 }

@@ -86,6 +86,8 @@ void fabric_events_read(struct fabric_connection *c, struct fabric_events *event
 void fabric_rail_close(struct fabric_device *device, struct fabric_rail *rail)
 {
 	pthread_mutex_lock(&device->eq_lock);
+	/* A process that was forked has the socket, too, and close(2) alone would not end the stream. */
+	fi_shutdown(rail->endpoint, 0);
 	fi_close(&rail->endpoint->fid);
 	rail->endpoint = NULL;
 	pthread_mutex_unlock(&device->eq_lock);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,6 +30,7 @@ struct kill {
 	bool survivor_sends;
 	bool closes;  /* not killed: closes its connections, after @messages on each */
 	bool is_late; /* the other process waits for the end before its first request */
+	bool has_child; /* forked with the connections; lives until the other process has seen the end */
 	unsigned int messages;
 	unsigned int delay_us; /* until the kill */
 	pid_t victim;
@@ -55,6 +57,8 @@ static void kill_choose(struct kill *round, struct peers peers, unsigned int see
 	round->delay_us = kill_random(&next) % (kill_random(&next) % 2 ? LONGEST_US : CONNECT_US);
 	/* Over verbs a message waits for its receive. */
 	round->messages = round->is_late ? 0 : kill_random(&next) % 40;
+	round->has_child = round->closes && !round->is_late && !strcmp(peers.provider, "tcp") &&
+			   kill_random(&next) % 2;
 }
 
 static uint64_t kill_time_us(void)
@@ -227,6 +231,25 @@ static bool streams_step(struct stream *streams, int count)
 	return waits;
 }
 
+/* The end of the channel, at the process that sends or at the other. */
+static int kill_channel(const struct kill *round, bool sends)
+{
+	return sends ? round->peers.peer_channel : round->peers.channel;
+}
+
+/* As a program's worker, which inherits the sockets of the connections. */
+static void kill_start_child(void)
+{
+	pid_t parent = getpid();
+
+	if (fork())
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == parent)
+		pause();
+	_exit(0);
+}
+
 static void kill_victim(const void *arg)
 {
 	struct kill round = *(const struct kill *)arg; /* whose first member the argument is */
@@ -244,9 +267,13 @@ static void kill_victim(const void *arg)
 		;
 	while (!round.closes)
 		pause();
+	if (round.has_child)
+		kill_start_child();
 	for (int i = 0; i < count; i++)
 		kill_stream_close(&streams[i]);
 	EXPECT_EQ(plugin_finalize(&plugin), 0);
+	if (round.has_child)
+		EXPECT_EQ(read(kill_channel(&round, !round.survivor_sends), &(char){ 0 }, 1), 1);
 }
 
 static void kill_wait(struct kill *round)
@@ -291,6 +318,8 @@ static void kill_run(const void *arg)
 		streams[i].limit = UINT_MAX;
 	while (streams_step(streams, count))
 		kill_when_due(&round);
+	if (round.has_child)
+		EXPECT_EQ(write(kill_channel(&round, round.survivor_sends), "", 1), 1);
 	if (!round.is_late)
 		kill_wait(&round);
 	for (int i = 0; i < count; i++) {

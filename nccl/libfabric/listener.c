@@ -237,8 +237,10 @@ static int listener_check_descriptors(struct listener *l)
 		return 0;
 	}
 	err = -errno;
-	half_open_limit(&l->half_open, 0);
-	return ++l->shortages < SHORTAGE_LOOKS ? 0 : err;
+	/* A shortage that stays: nobody is waited for any more. */
+	if (++l->shortages == SHORTAGE_LOOKS - 1)
+		half_open_limit(&l->half_open, 0);
+	return l->shortages < SHORTAGE_LOOKS ? 0 : err;
 }
 
 int fabric_accept(void *handle, void **result)

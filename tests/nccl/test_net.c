@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin over libfabric's tcp, both ends in one process. */
 #include "harness.h"
+#include "no_tcp_info.h"
 #include "pair.h"
 #include "process.h"
 #include "versions.h"
@@ -439,6 +440,27 @@ static void strangers_silent(void)
 		close(strangers[i]);
 	EXPECT_EQ(plugin_table(&plugin)->closeListen(kept), 0);
 	plugin_end(&plugin);
+}
+
+static void closed_listener(void)
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	no_tcp_info = true;
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	EXPECT_EQ(plugin_table(&plugin)->closeListen(pair.listener), 0);
+	EXPECT_EQ(plugin_listen(&plugin, pair.device, pair.handle, &pair.listener), 0);
+	pair_exchange(&pair, 100, 100);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST(closed_listener,
+     "Connections outlive their listener also where the system does not tell what has arrived.")
+{
+	test_in_child(closed_listener);
 }
 
 TEST(strangers_silent,

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo   the main job: a camera's frames in OpenCL kernels, zero copy
-# make check  all tests but the long ones: about 20 minutes on two cores
+# make check  all tests but the long ones: about 25 minutes on two cores
 # make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
 #             before a change of kmod/ is done
 # make check-long   what takes hours: whole programs, every driver, three kernels, a bad driver at
-#             every call, loops of 1,000 on one processor and under load, the tests alone and in 11
-#             more orders, the quick suites beside ten busy processes, DKMS, a board's processor,
+#             every call, loops of 1,000 on one processor and under load, the tests alone and in 12
+#             orders, the quick suites beside ten busy processes, DKMS, a board's processor,
 #             kmod/ on the debug kernel; installs 400 MB of programs, and pyopencl from PyPI under build/
 # make check-ffmpeg   FFmpeg from Debian's source package, unchanged, with the commands of docs/ffmpeg.md,
 #             which it builds: 5 minutes

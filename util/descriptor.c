@@ -62,8 +62,9 @@ bool descriptor_is(int fd, const struct descriptor_id *id)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && st.st_dev == id->device && st.st_ino == id->inode &&
-	       st.st_rdev == id->node;
+	/* Not fstat(): if the number is another file's by now, the thread sanitizer would see a race. */
+	return !fstatat(fd, "", &st, AT_EMPTY_PATH) && st.st_dev == id->device &&
+	       st.st_ino == id->inode && st.st_rdev == id->node;
 }
 
 void descriptor_close(int fd, const struct descriptor_id *id)

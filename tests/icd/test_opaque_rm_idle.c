@@ -247,10 +247,11 @@ static bool idle_driver_has_failed(void *unused)
 	return stub_failed();
 }
 
-/* Ends after the driver's next failure. */
+/* Ends when the driver has failed, and the call that met the failure waits. */
 static void CL_CALLBACK idle_await_failure(cl_mem mem, void *unused)
 {
 	process_settles(idle_driver_has_failed, NULL);
+	process_settles(process_is_quiet, NULL);
 	idle_note(mem, unused);
 }
 

@@ -78,6 +78,8 @@ static int fake_gdmabuf_set_errno(int error)
 	return -1;
 }
 
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* threads may be the first at once */
+
 int __wrap_open(const char *path, int flags, ...)
 {
 	int fd;
@@ -92,10 +94,12 @@ int __wrap_open(const char *path, int flags, ...)
 	if (ftruncate(fd, PAGE))
 		abort();
 	fake_gdmabuf_set_own(fd);
+	pthread_mutex_lock(&opening);
 	fake_gdmabuf.opens++;
 	memset(pins, 0, sizeof(pins));
 	memset(fake_gdmabuf.budget, 0xff, sizeof(fake_gdmabuf.budget));
 	exports = hits = evictions = 0;
+	pthread_mutex_unlock(&opening);
 	return fd;
 }
 

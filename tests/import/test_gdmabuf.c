@@ -325,15 +325,15 @@ TEST(drop_idle, "All idle pins are given up at once, and later pins are kept wit
 	EXPECT_EQ(counts_read_idle(), 0);
 }
 
-/* Called once, when fstat() on the thread finds a closed descriptor. */
+/* Called once, when fstatat() on the thread finds a closed descriptor. */
 static _Thread_local void (*found_closed)(void);
 
-int __real_fstat(int fd, struct stat *st);
-int __wrap_fstat(int fd, struct stat *st);
+int __real_fstatat(int fd, const char *path, struct stat *st, int flags);
+int __wrap_fstatat(int fd, const char *path, struct stat *st, int flags);
 
-int __wrap_fstat(int fd, struct stat *st)
+int __wrap_fstatat(int fd, const char *path, struct stat *st, int flags)
 {
-	int ret = __real_fstat(fd, st), error = errno;
+	int ret = __real_fstatat(fd, path, st, flags), error = errno;
 	void (*call)(void) = found_closed;
 
 	if (ret && call) {

@@ -75,10 +75,11 @@ static void cuda_driver_in_child(struct lock *lock) TSA(no_thread_safety_analysi
 LOCK_DEFINE_IN_CHILD(cuda_driver_lock, LOCK_LAST, cuda_driver_in_child);
 /* The number of loaded libraries at the last search, which found no libcuda. */
 static unsigned long long cuda_driver_searched GUARDED_BY(cuda_driver_lock);
-static char
-	cuda_driver_absent[256] GUARDED_BY(cuda_driver_lock); /* why it cannot be loaded, or "" */
+/* Why there is no libcuda on the disk, or "". */
+static char cuda_driver_absent[256] GUARDED_BY(cuda_driver_lock);
 static unsigned int cuda_driver_loading GUARDED_BY(cuda_driver_lock); /* threads in dlopen() */
 static bool cuda_driver_is_child GUARDED_BY(cuda_driver_lock);
+/* In a child: a thread of the parent's was in dlopen(). */
 static bool cuda_driver_is_torn GUARDED_BY(cuda_driver_lock);
 static void *_Atomic cuda_driver_published; /* const struct cuda_driver */
 

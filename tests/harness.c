@@ -11,6 +11,7 @@
 
 static struct test *tests, **tail = &tests;
 static jmp_buf done;
+static pid_t judge; /* the process that called setjmp() */
 /* The failed check, or the reason for the skip. */
 static char reason[512];
 
@@ -47,11 +48,21 @@ void test_call(const struct test *test)
 		test->run();
 }
 
+/* A child that a test has forked runs none of the other tests. */
+__attribute__((noreturn)) static void test_end(int result)
+{
+	if (getpid() == judge)
+		longjmp(done, result);
+	printf("# %s\n", reason);
+	fflush(stdout);
+	_exit(result);
+}
+
 void test_fail(const char *file, int line, const char *expr, long long got, long long want)
 {
 	snprintf(reason, sizeof(reason), "%s:%d: %s is %lld, expected %lld", file, line, expr, got,
 		 want);
-	longjmp(done, FAIL);
+	test_end(FAIL);
 }
 
 void test_skip(const char *why, ...)
@@ -61,13 +72,14 @@ void test_skip(const char *why, ...)
 	va_start(args, why);
 	vsnprintf(reason, sizeof(reason), why, args);
 	va_end(args);
-	longjmp(done, SKIP);
+	test_end(SKIP);
 }
 
 enum test_result test_judge(const struct test *test, const char **why)
 {
 	int result = setjmp(done);
 
+	judge = getpid();
 	if (!result) {
 		reason[0] = 0;
 		test_call(test);
@@ -81,6 +93,7 @@ static int test_run_body(void (*body)(const void *arg), const void *arg)
 {
 	int result = setjmp(done);
 
+	judge = getpid();
 	if (!result)
 		body(arg);
 	else

@@ -126,7 +126,7 @@ TEST_EACH(gpu_put_fails_while_owned, struct watched_export, watched_exports,
 	close(e.fd);
 	EXPECT(pins_go(s.gpu));
 	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
-	EXPECT_EQ(provider_users(), 0);
+	EVENTUALLY(provider_users() == 0);
 	gpu_test_end(&s);
 }
 
@@ -158,7 +158,7 @@ static void lose_page(void *arg)
 	 */
 	EXPECT(pins_go(s.gpu));
 	EXPECT_EQ(mockgpu_stats(s.gpu).failed_puts, failed + 2);
-	EXPECT_EQ(provider_users(), 0);
+	EVENTUALLY(provider_users() == 0);
 }
 
 TEST(gpu_put_fails_for_good,

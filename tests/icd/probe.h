@@ -46,9 +46,12 @@ bool probe_has_run(void);
  */
 int probe_run_to_end(int (*program)(void), bool (*is_time)(void));
 
-/* A probe's script: the probe hangs, as long as the test has its cache. */
+/*
+ * A probe's script: the probe hangs as long as the test has its cache, ten minutes at most.  Its pause is
+ * time: between two looks.
+ */
 #define PROBE_HANGS \
-	"while test -d $XDG_CACHE_HOME; do sleep 0.05; done; exit 1" /* time: between two looks */
+	"for i in $(seq 12000); do test -d $XDG_CACHE_HOME || exit 1; sleep 0.05; done; exit 1"
 
 /* Queries of a program. */
 cl_platform_id probe_get_platform(void);

@@ -250,8 +250,8 @@ static bool idle_driver_has_failed(void *unused)
 /* Ends when the driver has failed, and the call that met the failure waits. */
 static void CL_CALLBACK idle_await_failure(cl_mem mem, void *unused)
 {
-	process_settles(idle_driver_has_failed, NULL);
-	process_settles(process_is_quiet, NULL);
+	EXPECT(process_settles(idle_driver_has_failed, NULL));
+	EXPECT(process_settles(process_is_quiet, NULL));
 	idle_note(mem, unused);
 }
 

@@ -230,7 +230,9 @@ TEST(late_answer,
 	snprintf(script, sizeof(script),
 		 "echo ran >> $XDG_CACHE_HOME/ran; "
 		 /* time: between two looks */
-		 "while test -d $XDG_CACHE_HOME -a ! -e %s; do sleep 0.05; done; exec %s \"$@\"",
+		 "for i in $(seq 12000); do test -d $XDG_CACHE_HOME -a ! -e %s || break; sleep "
+		 "0.05; "
+		 "done; exec %s \"$@\"",
 		 late, PROBE_PATH);
 	probe_install_layer(script);
 	EXPECT_EQ(probe_run_given_up(probe_silent_with_installed, probe_has_run), 0);

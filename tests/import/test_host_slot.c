@@ -70,6 +70,7 @@ TEST(look, "A look-up finds no mix of two registrations.")
 	struct host_registration found;
 	pthread_t thread;
 
+	alarm(TEST_HANG_S);
 	for (size_t i = 0; i < 4; i++)
 		sem_init((sem_t *[]){ &read_begins, &new_number_is_there, &old_size_is_read,
 				      &new_is_there }[i],
@@ -83,4 +84,5 @@ TEST(look, "A look-up finds no mix of two registrations.")
 	EXPECT_EQ(new_one.slot, old_one.slot);
 	host_registration_put(new_one.slot, new_one.number);
 	munmap(address, OLD_SIZE);
+	alarm(0);
 }

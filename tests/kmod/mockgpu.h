@@ -9,8 +9,8 @@
 #ifndef TESTS_KMOD_MOCKGPU_H
 #define TESTS_KMOD_MOCKGPU_H
 
-#include "../../kmod/importer/importer.h"
-#include "../../kmod/mock/mock.h"
+#include "modules/importer/importer.h"
+#include "modules/mock/mock.h"
 
 #include <stddef.h>
 #include <stdint.h>

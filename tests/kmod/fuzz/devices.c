@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of the devices around gdmabuf: the mock GPU, the importer, and fences of dma-bufs. */
-#include "../../../kmod/importer/importer.h"
-#include "../../../kmod/mock/mock.h"
+#include "../modules/importer/importer.h"
+#include "../modules/mock/mock.h"
 #include "calls.h"
 #include "memory.h"
 #include "shared.h"

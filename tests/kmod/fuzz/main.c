@@ -12,7 +12,7 @@
  * calls.h     the calls of each module
  * process.h   threads, children, and the program executed again
  */
-#include "../../../kmod/mock/mock.h"
+#include "../modules/mock/mock.h"
 #include "process.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
-#include "../nvidia/nv-p2p.h"
+#include "nv-p2p.h"
 #include "gpu.h"
 
 static void gdmabuf_mock_free_locked(struct allocation *a)

@@ -164,4 +164,4 @@ module_init(gdmabuf_importer_init);
 module_exit(gdmabuf_importer_exit);
 MODULE_DESCRIPTION("a device that imports dma-bufs, for tests");
 MODULE_LICENSE("Dual MIT/GPL");
-GDMABUF_IMPORT_NS(DMA_BUF);
+IMPORT_DMA_BUF;

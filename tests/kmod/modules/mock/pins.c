@@ -6,7 +6,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "../nvidia/nv-p2p.h"
+#include "nv-p2p.h"
 #include "gpu.h"
 
 struct pin {

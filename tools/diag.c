@@ -2,7 +2,6 @@
 #include "diag.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "diag_pci.h"
 #include "diag_report.h"
@@ -70,7 +69,7 @@ static int find_named(const struct machine *m, const char *peer, const struct pc
 int diag_command(const char *root, const char *peer, FILE *out)
 {
 	struct diag_report report = { 0 };
-	struct machine m = { .report = &report, .root = root, .gdmabuf = -1 };
+	struct machine m = { .report = &report, .root = root };
 	const struct pci_device *named = NULL;
 	int status;
 
@@ -81,8 +80,6 @@ int diag_command(const char *root, const char *peer, FILE *out)
 		diag_print(out, &report);
 	}
 	diag_free(&report);
-	if (m.gdmabuf >= 0)
-		close(m.gdmabuf);
 	for (size_t i = 0; i < m.count; i++)
 		free(m.devices[i].path);
 	free(m.devices);

@@ -2,8 +2,8 @@
 /*
  * climport diag: what would stop PCI devices from reaching a GPU's memory.
  *
- * The command reads sysfs and procfs, and changes no setting.  Of the NVIDIA driver the command
- * knows version and licence only.  If gdmabuf is loaded, gdmabuf answers, too.
+ * The command reads sysfs, procfs and the kernel's configuration, and changes no setting.  Of the
+ * NVIDIA driver it knows version and licence only.  gdmabuf is asked for its provider, nothing else.
  */
 #ifndef TOOLS_DIAG_H
 #define TOOLS_DIAG_H

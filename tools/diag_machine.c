@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <linux/gdmabuf.h>
 
@@ -36,14 +37,12 @@ static enum answer kernel_option(const struct machine *m, const char *release, c
 	return answer;
 }
 
-static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
+static void report_kernel(struct machine *m)
 {
 	char release[128];
 
 	diag_read_line(m->root, "proc/sys/kernel/osrelease", release, sizeof(release));
 	m->p2pdma = kernel_option(m, release, "CONFIG_PCI_P2PDMA");
-	if (caps)
-		m->p2pdma = caps->out_caps & GDMABUF_CAP_P2PDMA ? YES : NO;
 	if (m->p2pdma == UNKNOWN) {
 		diag_say(m, "note",
 			 "The kernel's configuration is unknown: neither /boot/config-%s nor "
@@ -55,33 +54,40 @@ static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
 		diag_say(m, "ok", "The kernel is built with PCI_P2PDMA.");
 	else
 		diag_say(m, "note",
-			 "The kernel is built without PCI_P2PDMA. Such a kernel cannot tell which "
-			 "devices reach each other, and amdgpu and xe share host memory only. "
-			 "Use a kernel with CONFIG_PCI_P2PDMA=y.");
+			 "The kernel is built without PCI_P2PDMA, so amdgpu and xe share host "
+			 "memory only. Use a kernel with CONFIG_PCI_P2PDMA=y.");
 }
 
-/* Fills in @caps and returns 1 if gdmabuf answers. */
-static int open_gdmabuf(struct machine *m, struct gdmabuf_caps *caps)
+/* Returns 0 and fills in @caps, or the errno. */
+static int ask_gdmabuf(const struct machine *m, struct gdmabuf_caps *caps)
 {
 	char path[PATH_MAX];
+	int fd, error = 0;
 
 	snprintf(path, sizeof(path), "%s/dev/gdmabuf", m->root);
-	m->gdmabuf = open(path, O_RDWR | O_CLOEXEC);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
 	*caps = (struct gdmabuf_caps){ .size = sizeof(*caps) };
-	return m->gdmabuf >= 0 && !ioctl(m->gdmabuf, GDMABUF_CAPS, caps);
+	if (ioctl(fd, GDMABUF_CAPS, caps))
+		error = errno;
+	close(fd);
+	return error;
 }
 
-static void report_gdmabuf(struct machine *m, const struct gdmabuf_caps *caps, int error)
+static void report_gdmabuf(struct machine *m)
 {
-	if (caps && caps->out_caps & GDMABUF_CAP_GPU) {
-		diag_say(m, "ok", "gdmabuf is loaded, with its provider %.32s.",
-			 caps->out_provider);
+	struct gdmabuf_caps caps;
+	int error = ask_gdmabuf(m, &caps);
+
+	if (!error && caps.out_gpu_page_size) {
+		diag_say(m, "ok", "gdmabuf is loaded, with its provider %.32s.", caps.out_provider);
 	} else if (!read_exists(m->root, "sys/module/gdmabuf")) {
 		diag_say(m, "stop",
 			 "gdmabuf is not loaded: NVIDIA GPU memory becomes a dma-buf only if the "
 			 "program asks CUDA for a dma-buf. Run modprobe gdmabuf_nvidia.");
 		add_reason(&m->nvidia, "gdmabuf is not loaded");
-	} else if (caps || !read_exists(m->root, "sys/module/gdmabuf_nvidia")) {
+	} else if (!error || !read_exists(m->root, "sys/module/gdmabuf_nvidia")) {
 		diag_say(m, "stop",
 			 "gdmabuf has no provider of GPU memory. Run modprobe gdmabuf_nvidia.");
 		add_reason(&m->nvidia, "gdmabuf has no provider");
@@ -169,17 +175,14 @@ static void report_host_memory(const struct machine *m)
 
 void report_machine(struct machine *m)
 {
-	struct gdmabuf_caps caps;
-	int answers, error, nvidia = 0;
+	int nvidia = 0;
 
-	answers = open_gdmabuf(m, &caps);
-	error = errno;
-	report_kernel(m, answers ? &caps : NULL);
+	report_kernel(m);
 	for (size_t i = 0; i < m->count; i++)
 		nvidia |= pci_is_gpu(m->devices + i) && m->devices[i].vendor == PCI_NVIDIA;
 	if (nvidia) {
 		report_nvidia(m);
-		report_gdmabuf(m, answers ? &caps : NULL, error);
+		report_gdmabuf(m);
 	}
 	report_host_memory(m);
 }

@@ -7,9 +7,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-
-#include <linux/gdmabuf.h>
 
 /*
  * Like pci_p2pdma_distance(): from the device up, the common bridge once.  Adds the addresses to
@@ -34,8 +31,6 @@ static enum answer redirects_up(const char *from, size_t end, struct reasons *fo
 struct pair {
 	const struct pci_device *gpu, *peer;
 	size_t common; /* bytes that both paths begin with */
-	int asked;     /* the kernel was asked, and set the fields below */
-	struct gdmabuf_diag kernel;
 	struct reasons stops, doubts;
 };
 
@@ -45,15 +40,13 @@ static void report_acs(const struct machine *m, struct pair *p)
 	enum answer a = redirects_up(p->gpu->path, p->common, &found);
 	enum answer b = redirects_up(p->peer->path, p->common + 1, &found);
 
-	if (a == YES || b == YES || (p->asked && p->kernel.out_flags & GDMABUF_DIAG_ACS)) {
+	if (a == YES || b == YES) {
 		diag_say(m, "note",
 			 "Access Control Services send the transactions up to the root complex, "
 			 "in: %s. Boot with pci=disable_acs_redir= and these addresses, or turn "
 			 "ACS off in the firmware.",
-			 *found.text ? found.text : "a bridge, which root can see");
+			 found.text);
 		add_reason(&p->doubts, "ACS sends the DMA through the root complex");
-	} else if (p->asked) {
-		diag_say(m, "ok", "The kernel finds no ACS redirection between the two.");
 	} else if (a == UNKNOWN || b == UNKNOWN) {
 		diag_say(m, "note",
 			 "Only root can read whether ACS redirects. Run climport as root.");
@@ -76,7 +69,8 @@ static void report_topology(const struct machine *m, struct pair *p)
 	} else {
 		diag_say(m, "note",
 			 "No bridge is common to both%s: the path leads through the root complex, "
-			 "and not every CPU forwards the DMA. Put both below one PCIe switch.",
+			 "and not every CPU forwards the DMA. The kernel has a list of CPUs that "
+			 "do, which cannot be read. Put both below one PCIe switch.",
 			 strncmp(name, "pci", 3) ? ", nor the host bridge" : "");
 		add_reason(&p->doubts, "the path leads through the root complex");
 	}
@@ -93,13 +87,12 @@ static void report_iommu(const struct machine *m, struct pair *p)
 	char type[32];
 
 	diag_read_line(p->peer->path, "iommu_group/type", type, sizeof(type));
-	if (!strncmp(type, "DMA", 3) ||
-	    (!*type && p->asked && p->kernel.out_flags & GDMABUF_DIAG_IOMMU)) {
+	if (!strncmp(type, "DMA", 3)) {
 		diag_say(
 			m, "note",
 			"An IOMMU translates the device's DMA (%s), so all DMA goes up to the root "
 			"complex, and dma-bufs of NVIDIA's own driver fail. Boot with iommu=pt.",
-			*type ? type : "says gdmabuf");
+			type);
 		add_reason(&p->doubts, "an IOMMU translates the DMA");
 	} else if (!*type) {
 		diag_say(m, "ok", "No IOMMU translates the device's DMA.");
@@ -114,37 +107,12 @@ static void report_iommu(const struct machine *m, struct pair *p)
 	}
 }
 
-static void ask_kernel(const struct machine *m, struct pair *p)
-{
-	p->kernel = (struct gdmabuf_diag){ .size = sizeof(p->kernel) };
-	if (m->gdmabuf < 0 || !pci_parse_address(p->gpu->address, &p->kernel.gpu) ||
-	    !pci_parse_address(p->peer->address, &p->kernel.peer))
-		return;
-	p->asked = !ioctl(m->gdmabuf, GDMABUF_DIAG, &p->kernel);
-}
-
-static void report_distance(const struct machine *m, struct pair *p)
-{
-	if (!p->asked || !(p->kernel.out_flags & GDMABUF_DIAG_DISTANCE))
-		return;
-	if (p->kernel.out_distance < 0) {
-		diag_say(m, "stop",
-			 "The kernel knows no working path between the two. "
-			 "Put both below one PCIe switch, without ACS.");
-		add_reason(&p->stops, "the kernel knows no working path");
-		return;
-	}
-	diag_say(m, "ok", "The kernel's own distance is %d.", p->kernel.out_distance);
-	p->doubts.text[0] = '\0';
-}
-
 int report_pair(const struct machine *m, const struct pci_device *gpu,
 		const struct pci_device *peer, const struct reasons *gpu_stops)
 {
 	struct pair p = { .gpu = gpu, .peer = peer, .stops = *gpu_stops };
 
 	p.common = pci_common_length(gpu->path, peer->path);
-	ask_kernel(m, &p);
 	if (!*peer->driver) {
 		diag_say(m, "stop",
 			 "The device has no driver to import a dma-buf. Load the driver.");
@@ -156,7 +124,8 @@ int report_pair(const struct machine *m, const struct pci_device *gpu,
 			 "NVIDIA's: " RM_REFUSAL ".");
 	report_topology(m, &p);
 	report_iommu(m, &p);
-	report_distance(m, &p);
+	if (m->p2pdma == UNKNOWN && gpu->vendor != PCI_NVIDIA)
+		add_reason(&p.doubts, "the kernel's configuration is unknown");
 	if (*p.stops.text)
 		diag_judge(m, DIAG_CANNOT, &p.stops);
 	else

@@ -51,7 +51,6 @@ struct machine {
 	const char *root;
 	struct pci_device *devices;
 	size_t count;
-	int gdmabuf; /* descriptor or -1 */
 	enum answer p2pdma;
 	struct reasons nvidia; /* reasons that stop all NVIDIA GPUs */
 };
@@ -71,7 +70,7 @@ void diag_free(struct diag_report *report);
 /* In GiB or MiB; returns @text. */
 const char *size_text(unsigned long long bytes, char *text, size_t size);
 
-/* diag_machine.c: opens gdmabuf, and fills in @p2pdma and @nvidia. */
+/* diag_machine.c: fills in @p2pdma and @nvidia. */
 void report_machine(struct machine *m);
 
 /* diag_gpu.c: adds to @stops the reasons that stop all peers of the GPU. */

@@ -9,25 +9,20 @@
 #include <linux/gdmabuf.h>
 
 char output[1 << 16];
-struct gdmabuf_caps kernel_caps;
-struct gdmabuf_diag kernel_diag;
-int caps_error, diag_error; /* errno, 0 to answer */
+unsigned int gpu_page_size; /* of gdmabuf's provider */
+int caps_error;		    /* errno, 0 to answer */
 
 int __wrap_ioctl(int fd, unsigned long request, void *argument);
 int __wrap_ioctl(int fd, unsigned long request, void *argument)
 {
 	(void)fd;
-	errno = request == GDMABUF_CAPS	  ? caps_error
-		: request == GDMABUF_DIAG ? diag_error
-					  : ENOTTY;
+	errno = request == GDMABUF_CAPS ? caps_error : ENOTTY;
 	if (errno)
 		return -1;
-	if (request == GDMABUF_CAPS) {
-		*(struct gdmabuf_caps *)argument = kernel_caps;
-		return 0;
-	}
-	((struct gdmabuf_diag *)argument)->out_flags = kernel_diag.out_flags;
-	((struct gdmabuf_diag *)argument)->out_distance = kernel_diag.out_distance;
+	*(struct gdmabuf_caps *)argument = (struct gdmabuf_caps){
+		.out_gpu_page_size = gpu_page_size,
+		.out_provider = "nvidia",
+	};
 	return 0;
 }
 
@@ -173,9 +168,8 @@ void tree_put_machine(void)
 	tree_put("boot/config-6.12.0", "CONFIG_PCI_P2PDMA=y\n");
 	tree_put_memlock("unlimited");
 	tree_put("proc/self/status", "CapEff:\t0000000000000000\n");
-	kernel_caps = (struct gdmabuf_caps){ .out_caps = 0xf, .out_provider = "nvidia" };
+	gpu_page_size = 65536;
 	caps_error = 0;
-	diag_error = ENODEV;
 }
 
 int diag_of(const char *peer)

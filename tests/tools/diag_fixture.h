@@ -13,9 +13,8 @@
 #define NO_ACS (-1)
 
 extern char output[1 << 16];
-extern struct gdmabuf_caps kernel_caps;
-extern struct gdmabuf_diag kernel_diag;
-extern int caps_error, diag_error;
+extern unsigned int gpu_page_size;
+extern int caps_error;
 
 void tree_put_bytes(const char *name, const void *bytes, size_t size);
 
@@ -39,7 +38,7 @@ void tree_put_memlock(const char *bytes);
 #define BAR_256M "0x000000e000000000 0x000000e00fffffff 0x000000000014220c"
 #define BAR_32G "0x000000e000000000 0x000000e7ffffffff 0x000000000014220c"
 
-/* A machine whose gdmabuf reports capabilities, but not the distance of a pair. */
+/* A machine on which nothing stops the peer. */
 void tree_put_machine(void);
 
 int diag_of(const char *peer);

@@ -3,11 +3,8 @@
 #include "diag_fixture.h"
 #include "import/nvidia/rm/rm_refusal.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <unistd.h>
-#include <linux/gdmabuf.h>
 
 /* Replaces the GPU's vendor and driver. */
 static void tree_put_gpu(const char *vendor, const char *driver)
@@ -101,7 +98,6 @@ TEST(other_vendor, "An AMD GPU is judged without gdmabuf and NVIDIA's driver.")
 	tree_put_machine();
 	tree_put_gpu("0x1002\n", "amdgpu");
 	tree_remove_file("sys/module");
-	caps_error = ENOTTY;
 	EXPECT_EQ(diag_of(NULL), 0);
 	EXPECT(!strstr(output, "gdmabuf"));
 }
@@ -110,8 +106,16 @@ TEST(other_vendor_p2pdma, "amdgpu shares no GPU memory without PCI_P2PDMA.")
 {
 	tree_put_machine();
 	tree_put_gpu("0x1002\n", "amdgpu");
-	kernel_caps.out_caps &= ~(unsigned int)GDMABUF_CAP_P2PDMA;
+	tree_put("boot/config-6.12.0", "# CONFIG_PCI_P2PDMA is not set\n");
 	expect_says(1, "memory of 0000:03:00.0: the kernel is built without PCI_P2PDMA.\n");
+}
+
+TEST(other_vendor_no_config, "Without the kernel's configuration amdgpu's verdict is a `may`.")
+{
+	tree_put_machine();
+	tree_put_gpu("0x1002\n", "amdgpu");
+	tree_remove_file("boot");
+	expect_says(0, "nothing known stops it, but the kernel's configuration is unknown.\n");
 }
 
 TEST(other_vendor_driver, "A driver that does not share GPU memory is a stop.")

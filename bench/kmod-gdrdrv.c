@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gdmabuf against gdrcopy's gdrdrv, in the guest: the same GPU memory, pinned by the same
- * driver (the mock) and mapped for the CPU.  Ratios only: the guest is emulated.
+ * function of the driver (the mock) and mapped for the CPU.  Ratios only: the guest is emulated.
  * See run-kmod-gdrdrv.
  *
  * kmod-gdrdrv [FILE]: figures for bench/run go to the file.
@@ -75,33 +75,17 @@ static unsigned char *gdrdrv_map(int fd, size_t size, off_t offset)
 	return p;
 }
 
-static int export_gpu(uint64_t va, size_t size, uint32_t flags)
+static void our_pin(struct mapping *m, uint64_t va)
 {
 	struct gdmabuf_export e = {
 		.size = sizeof(e),
-		.flags = flags,
 		.address = va,
-		.length = size,
+		.length = m->size,
 	};
 
 	if (ioctl(gdmabuf, GDMABUF_EXPORT_GPU, &e))
 		kmod_die("GDMABUF_EXPORT_GPU");
-	return e.out_fd;
-}
-
-static void our_pin(struct mapping *m, uint64_t va)
-{
-	m->fd = export_gpu(va, m->size, 0);
-}
-
-static void our_revocable_pin(struct mapping *m, uint64_t va)
-{
-	m->fd = export_gpu(va, m->size, GDMABUF_REVOCABLE);
-}
-
-static void our_unwatched_pin(struct mapping *m, uint64_t va)
-{
-	m->fd = export_gpu(va, m->size, GDMABUF_UNWATCHED);
+	m->fd = e.out_fd;
 }
 
 static void our_map(struct mapping *m)
@@ -136,17 +120,11 @@ static void their_unpin(struct mapping *m)
 		kmod_die("GDRDRV_IOC_UNPIN_BUFFER");
 }
 
-/*
- * gdrdrv in its default configuration takes mappings away when the memory is freed, as revocable
- * dma-bufs do.  A held dma-buf is two pins.
- */
-enum { THEIRS, HELD, UNWATCHED, REVOCABLE, SIDES };
+enum { THEIRS, OURS, SIDES };
 
 static const struct side sides[SIDES] = {
 	[THEIRS] = { "gdrdrv", their_pin, their_map, their_unpin },
-	[HELD] = { "held", our_pin, our_map, our_unpin },
-	[UNWATCHED] = { "unwatched", our_unwatched_pin, our_map, our_unpin },
-	[REVOCABLE] = { "revocable", our_revocable_pin, our_map, our_unpin },
+	[OURS] = { "gdmabuf", our_pin, our_map, our_unpin },
 };
 
 static void gdrdrv_touch(unsigned char *bytes, size_t size)
@@ -305,33 +283,6 @@ static void gdrdrv_bandwidth(void)
 	free(memory);
 }
 
-static void gdrdrv_hit(size_t size)
-{
-	static double v[2][ROUNDS];
-	double a, b;
-	struct gdmabuf_caps caps = { .size = sizeof(caps) };
-	uint64_t va = gpu_alloc(size, 0);
-	int first = export_gpu(va, size, 0);
-
-	for (int i = 0; i < ROUNDS; i++) {
-		double start = kmod_now(), middle;
-		int fd = export_gpu(va, size, 0);
-
-		middle = kmod_now();
-		if (ioctl(gdmabuf, GDMABUF_CAPS, &caps))
-			kmod_die("GDMABUF_CAPS");
-		v[0][i] = middle - start;
-		v[1][i] = kmod_now() - middle;
-		close(fd);
-	}
-	a = kmod_best(v[0]);
-	b = kmod_best(v[1]);
-	printf("%6zu KiB pinned already: export %.1f us, empty ioctl %.1f us, difference %.1f us\n",
-	       size >> 10, a, b, a - b);
-	close(first);
-	gpu_free(va);
-}
-
 static long gdrdrv_faults(void)
 {
 	struct rusage usage;
@@ -375,32 +326,28 @@ static int udmabuf_new(size_t size)
 
 static void compare_touch(size_t size)
 {
-	static const char *const names[] = { "held", "revocable", "udmabuf, by faults" };
-	static double v[3][ROUNDS];
-	double t[3];
+	static const char *const names[] = { "gdmabuf", "udmabuf, by faults" };
+	static double v[2][ROUNDS];
+	double t[2];
 	uint64_t va = gpu_alloc(size, 0);
-	struct mapping held = { .size = size }, lent = { .size = size };
-	long nr_faults[3];
-	int fd[3];
+	struct mapping ours = { .size = size };
+	long nr_faults[2];
+	int fd[2];
 
-	our_pin(&held, va);
-	our_revocable_pin(&lent, va);
-	fd[0] = held.fd;
-	fd[1] = lent.fd;
-	fd[2] = udmabuf_new(size);
+	our_pin(&ours, va);
+	fd[0] = ours.fd;
+	fd[1] = udmabuf_new(size);
 	for (int i = 0; i < ROUNDS; i++)
-		for (int k = 0; k < 3; k++)
+		for (int k = 0; k < 2; k++)
 			v[k][i] = first_touch(fd[k], size, &nr_faults[k]);
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < 2; k++)
 		t[k] = kmod_best(v[k]);
 	printf("%6zu KiB mmap and first touch:", size >> 10);
-	for (int k = 0; k < 3; k++) {
+	for (int k = 0; k < 2; k++) {
 		printf("  %s %.0f us, %ld faults", names[k], t[k], nr_faults[k]);
-		if (k < 2)
-			printf(", 1/%.1f of udmabuf's", t[2] / t[k]);
 		close(fd[k]);
 	}
-	printf("\n");
+	printf(", 1/%.1f of udmabuf's\n", t[1] / t[0]);
 	gpu_free(va);
 }
 
@@ -422,8 +369,6 @@ int main(int argc, char **argv)
 	if (ioctl(gpu, MOCK_CONFIG, &works))
 		kmod_die("MOCK_CONFIG");
 	gdrdrv_bandwidth();
-	gdrdrv_hit(64 << 10);
-	gdrdrv_hit(64 * MIB);
 	compare_touch(64 * (size_t)MIB);
 	figures_close(json);
 	return 0;

@@ -6,11 +6,15 @@
  * kmod [FILE]: figures for bench/run go to the file.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/gdmabuf.h>
 #include <linux/udmabuf.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kmod.h"
@@ -123,38 +127,116 @@ static void udmabuf_compare(size_t size, unsigned int huge, const char *pages)
 	udmabuf_memory_free(&m);
 }
 
-static double empty_ioctl(void)
+/* ---- the last close, in another process than the one that exported ---- */
+
+static void send_dmabuf(int socket, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec iov = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	if (sendmsg(socket, &message, 0) != 1)
+		kmod_die("sendmsg");
+}
+
+static int receive_dmabuf(int socket)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	int fd;
+
+	if (recvmsg(socket, &message, 0) != 1)
+		kmod_die("recvmsg");
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	return fd;
+}
+
+static void *exporter_thread(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* A process with so many threads exports, sends and closes a dma-buf for each byte that comes. */
+static _Noreturn void exporter_run(int socket, int threads)
+{
+	struct memory m = memory_new(64 << 10, 0);
+	pthread_attr_t small;
+	pthread_t thread;
+	char byte;
+
+	gdmabuf = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
+	for (int i = 1; i < threads; i++)
+		if (pthread_create(&thread, &small, exporter_thread, NULL))
+			kmod_die("pthread_create");
+	while (read(socket, &byte, 1) == 1) {
+		int fd = by_gdmabuf(&m);
+
+		send_dmabuf(socket, fd);
+		close(fd);
+		if (write(socket, &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* Microseconds. */
+static double close_elsewhere(int threads)
 {
 	static double v[ROUNDS];
-	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+	int sockets[2];
+	char byte = 0;
+	pid_t pid;
 
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		kmod_die("socketpair");
+	pid = fork();
+	if (!pid) {
+		close(sockets[0]);
+		exporter_run(sockets[1], threads);
+	}
+	close(sockets[1]);
 	for (int i = 0; i < ROUNDS; i++) {
-		double start = kmod_now();
+		double start;
+		int fd;
 
-		if (ioctl(gdmabuf, GDMABUF_CAPS, &caps))
-			kmod_die("GDMABUF_CAPS");
+		if (write(sockets[0], &byte, 1) != 1)
+			kmod_die("the exporter");
+		fd = receive_dmabuf(sockets[0]);
+		if (read(sockets[0], &byte, 1) != 1)
+			kmod_die("the exporter");
+		start = kmod_now();
+		close(fd);
 		v[i] = kmod_now() - start;
 	}
+	close(sockets[0]);
+	waitpid(pid, NULL, 0);
 	return kmod_best(v);
 }
 
-static void udmabuf_hit(size_t size)
+static void compare_close_elsewhere(void)
 {
-	static double v[ROUNDS];
-	struct memory m = memory_new(size, 0);
-	int first = by_gdmabuf(&m);
+	double one = close_elsewhere(1), many = close_elsewhere(1000);
 
-	for (int i = 0; i < ROUNDS; i++) {
-		double start = kmod_now();
-		int fd = by_gdmabuf(&m);
-
-		v[i] = kmod_now() - start;
-		close(fd);
-	}
-	printf("%6zu KiB, pinned already: export %.1f us; an ioctl that does nothing %.1f us\n",
-	       size >> 10, kmod_best(v), empty_ioctl());
-	close(first);
-	udmabuf_memory_free(&m);
+	printf("    64 KiB, the last close in another process: %.1f us, with 1,000 threads in the "
+	       "exporter %.1f us\n",
+	       one, many);
+	kmod_figure(json, "gdmabuf", "last close elsewhere, 1,000 threads in the exporter",
+		    many / one, "x one thread");
 }
 
 int main(int argc, char **argv)
@@ -170,8 +252,7 @@ int main(int argc, char **argv)
 		udmabuf_compare(size, 0, "4 KiB pages");
 	for (size_t size = 2 << 20; size <= 64 << 20; size *= 4)
 		udmabuf_compare(size, MFD_HUGETLB | (21u << 26), "2 MiB pages");
-	udmabuf_hit(64 << 10);
-	udmabuf_hit(64 << 20);
+	compare_close_elsewhere();
 	figures_close(json);
 	return 0;
 }

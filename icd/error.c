@@ -20,6 +20,7 @@ static const struct {
 	{ -EOPNOTSUPP, CL_INVALID_OPERATION }, /* "an error when mapping is not possible" */
 	{ -EBADF, CL_INVALID_VALUE }, /* "Valid <memory> pointer is dependent on the TYPE" */
 	{ -ENOMEM, CL_OUT_OF_HOST_MEMORY },
+	{ -EDQUOT, CL_OUT_OF_HOST_MEMORY }, /* RLIMIT_MEMLOCK */
 	{ -ENOSPC, CL_MEM_OBJECT_ALLOCATION_FAILURE },
 };
 

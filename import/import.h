@@ -164,7 +164,7 @@ int import_pages(const struct import_region *region, struct import_pages *out);
 
 /*
  * Host memory of zeros that import_pages() takes.  The memory lives as long as the region.  0,
- * -EOPNOTSUPP, not logged: import_pages() takes none; or -ENOMEM, -EMFILE.
+ * -EOPNOTSUPP, not logged: import_pages() takes none; or -ENOMEM, -EDQUOT, -EMFILE.
  */
 int import_sample_pages(size_t size, struct import_region **region);
 

@@ -48,16 +48,6 @@ int descriptor_identify(int fd, struct descriptor_id *id)
 	return 0;
 }
 
-int descriptor_measure(int fd, size_t *size)
-{
-	off_t end = lseek(fd, 0, SEEK_END);
-
-	if (end < 0)
-		return log_errno(EIO, "the size of descriptor %d: %m", fd);
-	*size = (size_t)end;
-	return 0;
-}
-
 bool descriptor_is(int fd, const struct descriptor_id *id)
 {
 	struct stat st;

@@ -33,9 +33,6 @@ struct descriptor_id {
 /* 0, or -EBADF, logged. */
 int descriptor_identify(int fd, struct descriptor_id *id);
 
-/* The size of a dma-buf or a file.  0 or a negative errno, logged. */
-int descriptor_measure(int fd, size_t *size);
-
 bool descriptor_is(int fd, const struct descriptor_id *id);
 
 /* Closes @fd, unless the number is a new file's by now. */

@@ -196,19 +196,29 @@ static void fork_notice_child(void)
 		fork_in_child();
 }
 
-static void (*_Atomic fork_giver)(void);
+#define FORK_BEFORES 2 /* kept exports, kept imports of opaque_fd */
+
+static void (*_Atomic fork_givers[FORK_BEFORES])(void);
 
 void fork_on_before(void (*before)(void))
 {
-	atomic_store(&fork_giver, before);
+	for (int i = 0; i < FORK_BEFORES; i++) {
+		void (*there)(void) = NULL;
+
+		if (atomic_compare_exchange_strong(&fork_givers[i], &there, before) ||
+		    there == before)
+			return;
+	}
 }
 
 static void fork_call_before(void)
 {
-	void (*before)(void) = atomic_load(&fork_giver);
+	for (int i = 0; i < FORK_BEFORES; i++) {
+		void (*before)(void) = atomic_load(&fork_givers[i]);
 
-	if (before)
-		before();
+		if (before)
+			before();
+	}
 }
 
 static void fork_before(void)

@@ -33,7 +33,7 @@ uint32_t fork_generation(void);
 /*
  * @before is called before the program forks, on the thread that forks, while no lock is held and no
  * other thread waits for the fork.  Not in the fork of a signal handler that came inside of climport,
- * nor in a fork handler's own fork.  One function for the process.
+ * nor in a fork handler's own fork.  At most two functions for the process; each counts once.
  */
 void fork_on_before(void (*before)(void));
 

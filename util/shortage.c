@@ -31,7 +31,8 @@ static bool shortage_give_up(uint32_t count)
 
 bool shortage_is(int err)
 {
-	return err == -ENOMEM || err == -ENOSPC || err == -EMFILE || err == -ENFILE;
+	return err == -ENOMEM || err == -ENOSPC || err == -EDQUOT || err == -EMFILE ||
+	       err == -ENFILE;
 }
 
 /* Gives up twice as many at each try: the last try gives up all. */

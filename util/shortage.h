@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shortages: of descriptors, of memory, and of room to pin memory.
+ * Shortages: of descriptors, of memory, and of room to pin memory, also within a user's limits.
  *
  * climport keeps some of these for later calls.  What climport keeps makes no call fail: a call that
  * meets a shortage has *givers* give kept things up, and is made again.

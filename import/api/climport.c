@@ -19,7 +19,7 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-#define EXPORT_FLAGS (CLIMPORT_READ_ONLY | CLIMPORT_KEEP | CLIMPORT_MAPPABLE | CLIMPORT_REVOCABLE)
+#define EXPORT_FLAGS (CLIMPORT_READ_ONLY | CLIMPORT_KEEP | CLIMPORT_MAPPABLE)
 
 /* The structs of version 0.2.0 end with these members. */
 #define DMABUF_SIZE SIZE_TO(struct climport_dmabuf, whole)
@@ -35,8 +35,7 @@ static unsigned int climport_export_options(uint64_t flags)
 {
 	return (flags & CLIMPORT_READ_ONLY ? EXPORT_READ_ONLY : 0u) |
 	       (flags & CLIMPORT_KEEP ? EXPORT_KEEP : 0u) |
-	       (flags & CLIMPORT_MAPPABLE ? EXPORT_MAPPABLE : 0u) |
-	       (flags & CLIMPORT_REVOCABLE ? EXPORT_REVOCABLE : 0u);
+	       (flags & CLIMPORT_MAPPABLE ? EXPORT_MAPPABLE : 0u);
 }
 
 static int climport_make_export(const void *address, size_t size, uint64_t flags,
@@ -145,7 +144,8 @@ PUBLIC int climport_register(const void *address, size_t size, uint64_t flags,
 
 	if (flags || out_size < REGISTRATION_SIZE)
 		return climport_register_refused(flags, out_size);
-	if (!registration_find((uintptr_t)address, size, &registration) &&
+	if (!registration_find(REGISTRATION_BY_CUDA, REGISTRATION_BY_MODULE, (uintptr_t)address,
+			       size, &registration.ref) &&
 	    !host_registration_find((uintptr_t)address, size, &registration.host))
 		ret = climport_register_missed(address, size, &registration);
 	if (!ret)
@@ -162,7 +162,7 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 
 	if (!out->id)
 		return;
-	registration_put(&registration);
+	export_unregister(&registration);
 	out->id = 0; /* a second call with the struct does nothing */
 }
 
@@ -174,7 +174,7 @@ PUBLIC int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entri
 	climport_error_begin();
 	ret = climport_check_kind(kind);
 	if (!ret)
-		export_set_limits(kind == CLIMPORT_DEVICE, bytes, entries);
+		registration_set_limits(kind == CLIMPORT_DEVICE, bytes, entries);
 	if (!ret && kind == CLIMPORT_HOST)
 		opaque_watched_set_limits(bytes, entries);
 	return climport_error_end(ret);
@@ -184,7 +184,7 @@ PUBLIC void climport_drop_all(void)
 {
 	THREAD_NO_CANCEL();
 
-	export_drop_idle();
+	registration_drop_idle();
 	opaque_watched_drop_idle();
 	device_pools_trim();
 }

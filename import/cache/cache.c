@@ -340,3 +340,18 @@ void cache_stats(struct cache *cache, struct cache_stats *stats)
 			stats->bytes_idle += cache->entries[i].pin.size;
 	lock_release(&cache->lock);
 }
+
+void cache_add_stats(struct cache *cache, struct cache_stats *sum)
+{
+	struct cache_stats s;
+
+	cache_stats(cache, &s);
+	sum->hits += s.hits;
+	sum->misses += s.misses;
+	sum->evictions += s.evictions;
+	sum->stale += s.stale;
+	sum->invalidations += s.invalidations;
+	sum->bytes_pinned += s.bytes_pinned;
+	sum->bytes_idle += s.bytes_idle;
+	sum->entries += s.entries;
+}

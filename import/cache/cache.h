@@ -21,9 +21,9 @@
  *   libraries, and every function of the next release, and slows programs that import nothing.
  *   climport replaces nobody's functions.
  *
- * The kernel module is told of every free, and writes a *status word* that the process maps: a hit
- * on a pin of the module checks one load.  climport's allocators call cache_invalidate() before
- * they free.
+ * For host memory the kernel module is told when an address gets other pages, and writes a *status
+ * word* that the process maps: a hit checks one load.  climport's allocators call cache_invalidate()
+ * before they free.
  *
  * No check helps a program that frees memory during a use.  A reference keeps the pin: the pages
  * stay until cache_put(), whatever the address means by then.
@@ -62,8 +62,8 @@ struct cache_pin {
 struct cache_source {
 	/*
 	 * Pins a range that contains [@address, @address + @size).  Whole pages at least: with many
-	 * entries in 4 KiB the cache is slow.  On -ENOSPC, -ENOMEM, -EMFILE and -ENFILE the cache
-	 * unpins idle entries and calls again.  After an error nothing is held.  Logs the fault.
+	 * entries in 4 KiB the cache is slow.  In a shortage (util/shortage.h) the cache unpins
+	 * idle entries and calls again.  After an error nothing is held.  Logs the fault.
 	 * Two threads may pin one range at once.  @wanted: from cache_get_wanted().
 	 */
 	int (*pin)(void *context, const void *wanted, uintptr_t address, size_t size,
@@ -140,7 +140,7 @@ int cache_destroy(struct cache *cache);
  *
  * -EINVAL: the range is empty or wraps, or the source pinned another range.  -ENOSPC: all
  * entries are in use.  -ENOMEM.  Or the error of pin(), with all idle entries unpinned if the
- * error is -ENOSPC, -ENOMEM, -EMFILE or -ENFILE.
+ * error is a shortage.
  *
  * A new pin takes out all stale entries that touch the pin, unless the cache keeps nothing idle.
  * Takes time by the number of entries.
@@ -210,5 +210,8 @@ bool cache_make_room(struct cache *cache, uint32_t count);
 
 /* A snapshot.  Takes time by the number of entries. */
 void cache_stats(struct cache *cache, struct cache_stats *stats);
+
+/* Adds a snapshot to @sum. */
+void cache_add_stats(struct cache *cache, struct cache_stats *sum);
 
 #endif /* IMPORT_CACHE_CACHE_H */

@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 #include "import/cache/cache.h"
 #include "import/export/exporter.h"
-#include "import/export/gdmabuf.h"
 #include "import/export/registration.h"
 #include "import/kinds/ranges.h"
 #include "util/descriptor.h"
@@ -17,25 +15,27 @@
 
 /* The first exporter that takes the memory exports the memory. */
 static const struct exporter *const exporters[] = {
-	&exporter_cuda,		&exporter_gdmabuf_cuda, &exporter_udmabuf,
-	&exporter_gdmabuf_host, &exporter_gdmabuf_gpu,
+	&exporter_cuda,
+	&exporter_gdmabuf_cuda,
+	&exporter_udmabuf,
+	&exporter_gdmabuf_host,
 };
 
-int export_hand_out(const struct export_range *made, const struct origin *origin,
-		    const struct descriptor_id *expected, struct export_range *out)
+int export_hand_out(const struct export_request *request, const struct export_range *made,
+		    struct export_range *out)
 {
-	struct export_range range = *made;
-	int ret = origin_add(range.fd, origin, expected);
+	const struct origin origin = {
+		.address = request->address - made->offset,
+		.buffer_id = request->memory.buffer_id,
+		.inside = request->address,
+	};
+	struct descriptor_id id;
+	int ret = descriptor_identify(made->fd, &id);
 
-	if (!ret && !range.whole)
-		ret = descriptor_measure(range.fd, &range.whole);
-	if (ret) {
-		THREAD_NO_CANCEL();
-
-		close(range.fd);
+	if (ret)
 		return ret;
-	}
-	*out = range;
+	origin_add(&id, &origin);
+	*out = *made;
 	return 0;
 }
 
@@ -50,7 +50,7 @@ static int export_identify(struct export_request *request)
 		return log_errno(EOPNOTSUPP, "%#zx is CUDA managed memory, which moves",
 				 (size_t)request->address);
 	if (request->memory.kind != CUDA_DEVICE) {
-		registration_invalidate(request->address, request->size);
+		registration_drop_stale(request->address, request->size);
 		return 0;
 	}
 	if (request->options & EXPORT_READ_ONLY)
@@ -60,21 +60,9 @@ static int export_identify(struct export_request *request)
 	return 0;
 }
 
-/* Host memory cannot be revoked, and a GPU's memory has no read-only dma-buf. */
-static int export_refuse(const struct export_request *request)
-{
-	return log_errno(
-		EFAULT,
-		"no exporter makes a %s%sdma-buf of %zu bytes at %#zx: only a GPU's memory "
-		"can be revoked, and only host memory can be read-only",
-		request->options & EXPORT_REVOCABLE ? "revocable " : "",
-		request->options & EXPORT_READ_ONLY ? "read-only " : "", request->size,
-		(size_t)request->address);
-}
-
+/* An exporter takes every request. */
 static int export_by_first(const struct export_request *request, struct export_range *out)
 {
-	bool is_taken = false;
 	int error = -EFAULT;
 
 	for (size_t i = 0; i < sizeof(exporters) / sizeof(*exporters); i++) {
@@ -82,28 +70,28 @@ static int export_by_first(const struct export_request *request, struct export_r
 			continue;
 		log_debug("export of %zu bytes at %#zx: %s", request->size,
 			  (size_t)request->address, exporters[i]->name);
-		is_taken = true;
 		if (exporters[i]->export(request, out, &error) == EXPORT_DONE)
 			break;
 	}
-	return is_taken ? error : export_refuse(request);
+	return error;
 }
 
 /*
  * The hit is most of the calls, so a registration is looked for before the memory is identified, and
- * without THREAD_NO_CANCEL(): registration_is_current() guards the only call that may be a
- * cancellation point.
+ * without THREAD_NO_CANCEL(): the registration guards its calls that may be cancellation points.
  */
 static bool export_registered(const struct export_request *request, struct export_range *out)
 {
-	struct registration registration;
+	const bool is_mappable = request->options & EXPORT_MAPPABLE;
+	struct cache_ref ref;
 	int ret;
 
-	if (request->options != EXPORT_KEEP ||
-	    !registration_find(request->address, request->size, &registration))
+	if (!(request->options & EXPORT_KEEP) || request->options & EXPORT_READ_ONLY ||
+	    !registration_find(is_mappable ? REGISTRATION_BY_MODULE : REGISTRATION_BY_CUDA,
+			       REGISTRATION_OF_HOST, request->address, request->size, &ref))
 		return false;
-	ret = registration_export(&registration, out);
-	registration_put(&registration);
+	ret = registration_export(&ref, out);
+	registration_put(&ref);
 	return !ret;
 }
 
@@ -151,56 +139,61 @@ static int export_check_device(const struct export_request *request)
 		       : log_errno(EOPNOTSUPP, "CUDA gives memory at %#zx no buffer id", address);
 }
 
+static int export_register_device(const struct export_request *request, struct cache_ref *ref)
+{
+	int ret = export_check_device(request);
+
+	if (ret)
+		return ret;
+	ret = registration_get(REGISTRATION_BY_CUDA, request, ref);
+	return ret == -EOPNOTSUPP ? registration_get(REGISTRATION_BY_MODULE, request, ref) : ret;
+}
+
+static int export_register_once(struct export_request *request, struct registration *registration)
+{
+	int ret = export_identify(request);
+
+	*registration = (struct registration){ 0 };
+	if (ret)
+		return ret;
+	return request->memory.kind == CUDA_DEVICE
+		       ? export_register_device(request, &registration->ref)
+		       : host_registration_make(request->address, request->size,
+						&registration->host);
+}
+
 int export_register(uintptr_t address, size_t size, struct registration *registration)
 {
 	struct export_request request = { .address = address, .size = size };
+	struct shortage_retry retry = { 0 };
 	uintptr_t last;
 	int ret;
 
 	if (!size || __builtin_add_overflow(address, size - 1, &last))
 		return range_refuse(address, size);
-	ret = export_identify(&request);
-	if (ret)
-		return ret;
-	*registration = (struct registration){ 0 };
-	if (request.memory.kind != CUDA_DEVICE)
-		return host_registration_make(address, size, &registration->host);
-	ret = export_check_device(&request);
-	return ret ? ret : registration_get(&request, REGISTRATION_BY_ANYONE, registration);
+	do
+		ret = export_register_once(&request, registration);
+	while (shortage_retry(&retry, ret));
+	return ret;
+}
+
+void export_unregister(struct registration *registration)
+{
+	if (registration->ref.pin)
+		registration_put(&registration->ref);
+	else
+		host_registration_put(registration->host.slot, registration->host.number);
 }
 
 void export_invalidate(uintptr_t address, size_t size)
 {
 	registration_invalidate(address, size);
 	host_registration_invalidate(address, size);
-	gdmabuf_drop(address, size);
-}
-
-/* The module knows no limit of entries but none. */
-void export_set_limits(bool gpu, uint64_t bytes, uint64_t entries)
-{
-	gdmabuf_set_limit(gpu ? GDMABUF_MEMORY_GPU : GDMABUF_MEMORY_HOST, entries ? bytes : 0);
-	if (gpu)
-		registration_set_limits(bytes, entries);
-}
-
-void export_drop_idle(void)
-{
-	registration_drop_idle();
-	gdmabuf_drop_idle();
 }
 
 void export_stats(struct cache_stats *stats)
 {
-	struct gdmabuf_counts module;
-
-	registration_stats(stats);
+	*stats = (struct cache_stats){ 0 };
+	registration_add_stats(stats);
 	host_registration_add_stats(stats);
-	gdmabuf_counts(&module);
-	stats->hits += module.hits;
-	stats->misses += module.exports - module.hits;
-	stats->evictions += module.evictions;
-	stats->stale += module.stale;
-	stats->bytes_pinned += module.bytes_pinned;
-	stats->bytes_idle += module.bytes_idle;
 }

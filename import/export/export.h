@@ -14,7 +14,6 @@ enum export_option {
 	EXPORT_READ_ONLY = 1 << 0,
 	EXPORT_KEEP = 1 << 1,
 	EXPORT_MAPPABLE = 1 << 2,
-	EXPORT_REVOCABLE = 1 << 3,
 };
 
 struct export_range {
@@ -28,17 +27,12 @@ int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct e
 
 /* The registration that covers the range, as climport_register() has the errors.  A miss. */
 int export_register(uintptr_t address, size_t size, struct registration *registration);
+void export_unregister(struct registration *registration);
 
 /* Before the memory is freed: ends the registrations of the range. */
 void export_invalidate(uintptr_t address, size_t size);
 
-/* The most that stays registered without users: of the host's memory, or of GPUs'. */
-void export_set_limits(bool gpu, uint64_t bytes, uint64_t entries);
-
-/* Ends the registrations without users. */
-void export_drop_idle(void);
-
-/* Counts registrations and the kernel module's exports; zeros before the first. */
+/* Counts registrations; zeros before the first. */
 void export_stats(struct cache_stats *stats);
 
 #endif

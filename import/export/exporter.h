@@ -41,14 +41,19 @@ extern const struct exporter exporter_cuda;	    /* CUDA's device memory, by CUDA
 extern const struct exporter exporter_gdmabuf_cuda; /* CUDA's device memory, by the module */
 extern const struct exporter exporter_udmabuf;	    /* memfds, without the module */
 extern const struct exporter exporter_gdmabuf_host; /* memory of the host, by the module */
-extern const struct exporter exporter_gdmabuf_gpu;  /* GPU memory unknown to CUDA, by the module */
 
 /*
- * Remembers the dma-buf as made of @origin, and passes @made to the caller; the descriptor is closed
- * on errors.  @made->whole 0: the kernel tells.
- * -ESTALE, not logged: the descriptor is of another file than @expected, which may be NULL.
+ * Passes a dma-buf of CUDA's device memory on, and remembers of what memory it is.  -EBADF, logged:
+ * the program has closed the descriptor.
  */
-int export_hand_out(const struct export_range *made, const struct origin *origin,
-		    const struct descriptor_id *expected, struct export_range *out);
+int export_hand_out(const struct export_request *request, const struct export_range *made,
+		    struct export_range *out);
+
+/*
+ * A dma-buf of CUDA's device memory, by the module.  -ENODEV: the memory at @address was freed
+ * meanwhile.
+ */
+int exporter_gdmabuf_make_cuda(const struct cuda_range *memory, uintptr_t address, size_t size,
+			       struct export_range *made);
 
 #endif

@@ -30,8 +30,7 @@ struct mapped_file {
 
 static bool exporter_udmabuf_takes(const struct export_request *request)
 {
-	return request->memory.kind != CUDA_DEVICE &&
-	       !(request->options & (EXPORT_READ_ONLY | EXPORT_REVOCABLE)) &&
+	return request->memory.kind != CUDA_DEVICE && !(request->options & EXPORT_READ_ONLY) &&
 	       !gdmabuf_is_available() && udmabuf_is_available();
 }
 

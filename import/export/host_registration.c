@@ -8,13 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "import/cache/cache.h"
 #include "import/cache/table.h"
+#include "import/export/exporter.h"
 #include "import/export/gdmabuf.h"
 #include "import/export/registration.h"
 #include "import/kinds/maps.h"
 #include "import/nvidia/pinnable.h"
-#include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/lock.h"
 #include "util/log.h"
@@ -31,7 +30,7 @@ struct host_slot {
 	alignas(64) _Atomic uint64_t state; /* number, HOST_ENDED, users */
 	_Atomic uint64_t word[HOST_WORDS];  /* written while there are no users */
 	_Atomic uint64_t hits;		    /* of all registrations in the slot */
-	struct descriptor_id id;	    /* of the registration's descriptor */
+	struct cache_ref ref;		    /* to the dma-buf; pin NULL: a promise */
 	/* Under the lock. */
 	bool listed;		 /* in the table */
 	struct host_slot *next;	 /* in a list: free, or to take out of the table */
@@ -263,26 +262,23 @@ static int host_registration_check(struct host_registration *r)
 	return ret == -ERANGE ? -EFAULT : ret;
 }
 
-/* The module keeps the pin for registrations to come, as long as it has the room. */
-static int host_registration_export(struct host_registration *r, struct descriptor_id *id)
+/* The cache keeps the dma-buf for registrations to come, as long as there is room. */
+static int host_registration_export(struct host_registration *r, struct cache_ref *ref)
 {
-	struct gdmabuf_range made;
+	const struct export_request request = { .address = r->base, .size = r->size };
 	int ret;
 
 	r->fd = -1;
 	if (!gdmabuf_is_available())
 		return 0;
-	ret = gdmabuf_export(GDMABUF_MEMORY_HOST, r->base, r->size, GDMABUF_OPTION_KEEP, &made);
+	ret = registration_get(REGISTRATION_OF_HOST, &request, ref);
 	if (ret)
 		return ret;
-	ret = descriptor_identify(made.fd, id);
-	if (ret) {
-		close(made.fd);
-		return ret;
-	}
-	r->fd = made.fd;
-	r->status = made.status;
-	r->valid = made.generation;
+	r->base = ref->pin->base;
+	r->size = ref->pin->size;
+	r->fd = ref->pin->fd;
+	r->status = ref->pin->status;
+	r->valid = ref->pin->valid;
 	return 0;
 }
 
@@ -312,7 +308,7 @@ static struct host_slot *host_slot_take(void) REQUIRES(host_registration_lock)
 	return slot;
 }
 
-static int host_slot_fill(struct host_registration *r, const struct descriptor_id *id)
+static int host_slot_fill(struct host_registration *r, const struct cache_ref *ref)
 	REQUIRES(host_registration_lock)
 {
 	int ret = host_table_prepare(r);
@@ -323,22 +319,23 @@ static int host_slot_fill(struct host_registration *r, const struct descriptor_i
 	if (!r->slot)
 		return -ENOMEM;
 	host_slot_write(r->slot, r);
-	r->slot->id = *id;
+	r->slot->ref = *ref;
 	r->slot->listed = true;
 	atomic_store(&r->slot->state, host_state_of(r->number) + 1);
 	cache_table_add(&host_table, r->slot, r->base, r->size);
 	return 0;
 }
 
-static int host_registration_publish(struct host_registration *r, const struct descriptor_id *id)
+/* The cache counts the registrations that are no promises. */
+static int host_registration_publish(struct host_registration *r, const struct cache_ref *ref)
 {
 	int ret;
 
 	r->number = registration_next_number();
 	r->process = fork_generation();
 	lock_acquire(&host_registration_lock);
-	host_misses++;
-	ret = host_slot_fill(r, id);
+	host_misses += !ref->pin;
+	ret = host_slot_fill(r, ref);
 	lock_release(&host_registration_lock);
 	return ret;
 }
@@ -348,30 +345,30 @@ int host_registration_make(uintptr_t address, size_t size, struct host_registrat
 	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, base = address & ~mask;
 	struct host_registration made = { .base = base,
 					  .size = ((address + size - 1) | mask) - base + 1 };
-	struct descriptor_id id = { 0 };
+	struct cache_ref ref = { 0 };
 	int ret = host_registration_check(&made);
 
 	if (!ret)
-		ret = host_registration_export(&made, &id);
+		ret = host_registration_export(&made, &ref);
 	if (ret)
 		return ret;
-	ret = host_registration_publish(&made, &id);
+	ret = host_registration_publish(&made, &ref);
 	if (!ret) {
 		*out = made;
 		return 0;
 	}
-	if (made.fd >= 0)
-		descriptor_close(made.fd, &id);
+	if (ref.pin)
+		registration_put(&ref);
 	return log_errno(-ret, "no memory for a registration");
 }
 
-static void host_registration_end(const struct host_registration *r, const struct descriptor_id *id)
+static void host_registration_end(const struct host_registration *r, struct cache_ref *ref)
 {
 	THREAD_NO_CANCEL();
 
 	host_registration_tell(r->base, r->size);
-	if (r->fd >= 0)
-		descriptor_close(r->fd, id);
+	if (ref->pin)
+		registration_put(ref);
 }
 
 /*
@@ -380,7 +377,7 @@ static void host_registration_end(const struct host_registration *r, const struc
  */
 static void host_slot_end(struct host_slot *slot)
 {
-	const struct descriptor_id id = slot->id;
+	struct cache_ref ref = slot->ref;
 	struct host_registration r;
 
 	host_slot_read(slot, &r);
@@ -391,7 +388,7 @@ static void host_slot_end(struct host_slot *slot)
 	slot->next = host_slots_free;
 	host_slots_free = slot;
 	lock_release(&host_registration_lock);
-	host_registration_end(&r, &id);
+	host_registration_end(&r, &ref);
 }
 
 void host_registration_put(struct host_slot *slot, uint64_t number)

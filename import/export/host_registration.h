@@ -4,11 +4,11 @@
  *
  * Nouns.  A *registration* is of the whole pages of a range.  A registration has *users*, and lives
  * from the first climport_register() to the last climport_unregister(); no registration is idle.
- * Where the kernel module gdmabuf is loaded, the registration has a dma-buf of the pages, and a
- * status word in which the module tells when the address gets other pages.  Elsewhere the
- * registration is a *promise* of the program's that the address keeps its pages.  A registration is
- * *current* until the last user puts it, until host_registration_invalidate(), and until the status
- * word changes.
+ * Where the kernel module gdmabuf is loaded, the registration uses an entry of the registration cache
+ * (registration.h): a dma-buf of the pages, and a status word in which the module tells when the
+ * address gets other pages.  Elsewhere the registration is a *promise* of the program's that the
+ * address keeps its pages.  A registration is *current* until the last user puts it, until
+ * host_registration_invalidate(), and until the status word changes.
  *
  * A struct host_registration may be copied.  Code that keeps something of the pages, and is no
  * user, asks host_registration_is_current() before each use.  Thereby nothing outlives the promise.
@@ -41,7 +41,7 @@ struct host_registration {
 	const _Atomic uint32_t *status; /* NULL: a promise; never unmapped */
 	uint32_t valid;			/* value of *@status while the pages are the address's */
 	uint32_t process;		/* fork_generation() */
-	int fd;				/* the dma-buf, the table's; -1: a promise */
+	int fd;				/* the dma-buf, the cache's; -1: a promise */
 	struct host_slot *slot;		/* in the table; never freed */
 };
 
@@ -55,7 +55,8 @@ bool host_registration_find(uintptr_t address, size_t size, struct host_registra
 bool host_registration_look(uintptr_t address, size_t size, struct host_registration *out);
 
 /*
- * Makes a registration of the range's pages, with the caller as user.
+ * Makes a registration of the range's pages, or of the cache's entry that covers the range, with the
+ * caller as user.
  *
  * -EFAULT: part of the range is not mapped, or is beyond the end of the file that it maps.  -EACCES:
  * part is mapped without write access.  -EOPNOTSUPP: part is memory that no device pins.  -ENOMEM.

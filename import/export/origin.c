@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "import/export/gdmabuf.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "util/lock.h"
 #include "util/log.h"
@@ -27,20 +26,6 @@ static unsigned int origin_oldest GUARDED_BY(origin_lock);
 static struct origin_record **origin_bucket_of(ino_t inode) REQUIRES(origin_lock)
 {
 	return &origin_buckets[inode % ORIGIN_BUCKETS];
-}
-
-/* Whether the address still means the exported memory. */
-static bool origin_is_current(const struct origin *origin)
-{
-	const struct gdmabuf_range range = {
-		.context = origin->context,
-		.slot = origin->slot,
-		.generation = origin->generation,
-	};
-
-	if (origin->buffer_id)
-		return cuda_buffer_id(origin->inside) == origin->buffer_id;
-	return gdmabuf_is_current(&range);
 }
 
 static struct origin_record *origin_find_inode(ino_t inode) REQUIRES(origin_lock)
@@ -69,24 +54,18 @@ static struct origin_record *origin_take(ino_t inode) REQUIRES(origin_lock)
 	return record;
 }
 
-int origin_add(int fd, const struct origin *origin, const struct descriptor_id *expected)
+void origin_add(const struct descriptor_id *id, const struct origin *origin)
 {
-	struct descriptor_id id;
 	struct origin_record *record;
 
-	if (!origin->buffer_id && !origin->generation)
-		return 0;
-	if (descriptor_identify(fd, &id))
-		return -EBADF;
-	if (expected && (id.device != expected->device || id.inode != expected->inode))
-		return -ESTALE;
+	if (!origin->buffer_id)
+		return;
 	lock_acquire(&origin_lock);
-	record = origin_find_inode(id.inode);
+	record = origin_find_inode(id->inode);
 	if (!record)
-		record = origin_take(id.inode);
+		record = origin_take(id->inode);
 	record->origin = *origin;
 	lock_release(&origin_lock);
-	return 0;
 }
 
 int origin_find(int fd, uintptr_t *address)
@@ -104,7 +83,7 @@ int origin_find(int fd, uintptr_t *address)
 	lock_release(&origin_lock);
 	if (!record)
 		return -ENOENT;
-	if (!origin_is_current(&origin))
+	if (cuda_buffer_id(origin.inside) != origin.buffer_id)
 		return log_errno(ENODEV,
 				 "the memory at %#zx was freed since it was exported as a dma-buf",
 				 (size_t)origin.address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The *origin* of each dma-buf that this process has made: a driver that takes no dma-bufs may take
- * the origin.
+ * The *origin* of each dma-buf that this process has made of CUDA's device memory: a driver that
+ * takes no dma-bufs of a GPU's memory may take the origin.
  *
  * The table has the last ORIGINS dma-bufs: nobody tells when a dma-buf is gone, and a reference to
  * a dma-buf would hold the memory.  Older dma-bufs count as dma-bufs of other processes.
@@ -16,23 +16,19 @@
 
 #define ORIGINS 16384
 
-/* The origin of a dma-buf, with the means to check whether the memory has been freed. */
+/* With the means to check whether the memory has been freed. */
 struct origin {
 	uintptr_t address; /* of the dma-buf's first byte */
 
-	/* CUDA's, or 0.  @inside is in the allocation, which may begin after @address. */
-	uint64_t buffer_id;
-	uintptr_t inside;
-
-	uint32_t context, slot, generation; /* gdmabuf's; generation 0: not gdmabuf's */
+	uint64_t buffer_id; /* CUDA's, or 0: nobody can tell whether the memory was freed */
+	uintptr_t inside;   /* of the allocation, which may begin after @address */
 };
 
 /*
  * Remembers a dma-buf by inode: programs close dma-bufs, pass dma-bufs on and get dma-bufs back.
- * An origin without a check is not remembered.  0 or -EBADF; -ESTALE, not logged: @fd is of another
- * file than @expected, which may be NULL.
+ * An origin without a buffer id is not remembered.
  */
-int origin_add(int fd, const struct origin *origin, const struct descriptor_id *expected);
+void origin_add(const struct descriptor_id *id, const struct origin *origin);
 
 /* Returns 0, or -EBADF; -ENOENT, not logged: not known here; -ENODEV: the memory is gone. */
 int origin_find(int fd, uintptr_t *address);

@@ -4,146 +4,148 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "import/export/exporter.h"
 #include "import/export/gdmabuf.h"
 #include "util/descriptor.h"
+#include "util/fork.h"
 #include "util/log.h"
 #include "util/publish.h"
 #include "util/shortage.h"
 #include "util/thread.h"
 
-/* A descriptor costs nothing but the memory that it keeps, and is one of the process's. */
+/* A registration costs nothing but the memory that it keeps, and a descriptor of the process. */
 #define REGISTRATION_BYTES ((size_t)64 << 30)
-#define REGISTRATION_ENTRIES 512
+#define REGISTRATION_ENTRIES 512u
 
-static void *_Atomic registration_cache; /* struct cache, made once, never destroyed */
-static _Atomic size_t registration_bytes = REGISTRATION_BYTES; /* the program's limits */
-static _Atomic uint32_t registration_most = UINT32_MAX;
-static _Atomic uint64_t registration_last; /* number that was given */
+/* The program's own descriptors come first: registrations get an eighth of the limit. */
+#define REGISTRATION_SHARE 8u
+
+/* A pin of a private mapping of a file makes copies, once: the next attempt finds them. */
+#define REGISTRATION_ATTEMPTS 4
 
 /* The source's part of a pin. */
 struct registered {
-	struct origin origin;
+	struct registry *registry;
 	struct descriptor_id id;
-	size_t whole; /* size of the dma-buf */
+	size_t whole;		    /* size of the dma-buf */
+	struct origin origin;	    /* of a GPU's memory */
+	struct gdmabuf_watch watch; /* of host memory */
 };
 
-/* What a miss knows of the range that the cache asks for. */
-struct registration_wanted {
-	const struct cuda_range *memory;
-	enum registration_by by;
+/* The registrations of a kind. */
+struct registry {
+	/* Sets @pin but for @data and @number, and @registered but for @id. */
+	int (*make)(const struct export_request *request, struct cache_pin *pin,
+		    struct registered *registered);
+	bool is_host;
+	void *_Atomic cache; /* struct cache, made once, never destroyed */
 };
+
+/* The program's limits: of host memory, of GPUs' memory. */
+static struct {
+	_Atomic size_t bytes;
+	_Atomic uint32_t entries;
+} registration_limits[2] = { { REGISTRATION_BYTES, UINT32_MAX },
+			     { REGISTRATION_BYTES, UINT32_MAX } };
+
+static _Atomic uint64_t registration_last; /* number that was given */
 
 uint64_t registration_next_number(void)
 {
 	return atomic_fetch_add_explicit(&registration_last, 1, memory_order_relaxed) + 1;
 }
 
-/* The program's own descriptors come first: registrations get an eighth of the limit. */
-static uint32_t registration_entries(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 8 >= REGISTRATION_ENTRIES)
-		return REGISTRATION_ENTRIES;
-	return limit.rlim_cur < 8 ? 1 : limit.rlim_cur / 8;
-}
-
-static int registration_by_cuda(const struct cuda_range *memory, struct cache_pin *pin,
-				struct origin *origin)
-{
-	struct cuda_export made;
-	int ret = cuda_export_dmabuf(memory, memory->base, memory->size, &made);
-
-	if (ret)
-		return ret;
-	pin->fd = made.fd;
-	pin->offset = made.offset;
-	origin->buffer_id = memory->buffer_id;
-	return 0;
-}
-
-/*
- * The module watches the allocation's first page, and tells of the free by the status word.  CUDA
- * may have given the address to other memory before the module pinned: the buffer id tells.
- */
-static int registration_by_gdmabuf(const struct cuda_range *memory, struct cache_pin *pin,
-				   struct origin *origin)
-{
-	struct gdmabuf_range made;
-	int ret = gdmabuf_export(GDMABUF_MEMORY_GPU, memory->base, memory->size, 0, &made);
-
-	if (ret)
-		return ret;
-	if (cuda_buffer_id(memory->base) != memory->buffer_id) {
-		close(made.fd);
-		return log_errno(ENODEV, "the CUDA memory at %#zx was freed meanwhile",
-				 (size_t)memory->base);
-	}
-	pin->fd = made.fd;
-	pin->offset = made.offset;
-	pin->status = made.status;
-	pin->valid = made.generation;
-	origin->context = made.context;
-	origin->slot = made.slot;
-	origin->generation = made.generation;
-	return 0;
-}
-
-static int registration_make(const struct registration_wanted *wanted, struct cache_pin *pin,
-			     struct origin *origin)
-{
-	int ret = registration_by_cuda(wanted->memory, pin, origin);
-
-	if (ret == -EOPNOTSUPP && wanted->by == REGISTRATION_BY_ANYONE)
-		ret = registration_by_gdmabuf(wanted->memory, pin, origin);
-	return ret;
-}
-
 /*
  * Registers the whole allocation for its parts, and no neighbour: other memory may share the pages.
  */
-static int registration_fill(const struct registration_wanted *wanted, struct cache_pin *pin,
-			     struct registered *registered)
+static void registration_fill_gpu(const struct cuda_range *memory, const struct export_range *made,
+				  struct cache_pin *pin, struct registered *registered)
 {
-	const struct cuda_range *memory = wanted->memory;
-	int ret = registration_make(wanted, pin, &registered->origin);
+	pin->base = memory->base;
+	pin->size = memory->size;
+	pin->fd = made->fd;
+	pin->offset = made->offset;
+	registered->whole = made->whole;
+	registered->origin = (struct origin){
+		.address = memory->base - made->offset,
+		.buffer_id = memory->buffer_id,
+		.inside = memory->base,
+	};
+}
+
+static int registration_by_cuda(const struct export_request *request, struct cache_pin *pin,
+				struct registered *registered)
+{
+	const struct cuda_range *memory = &request->memory;
+	struct cuda_export made;
+	int ret = cuda_export_dmabuf(memory, memory->base, memory->size, &made);
+
+	if (!ret)
+		registration_fill_gpu(memory,
+				      &(struct export_range){ made.fd, made.offset, made.size },
+				      pin, registered);
+	return ret;
+}
+
+static int registration_by_module(const struct export_request *request, struct cache_pin *pin,
+				  struct registered *registered)
+{
+	const struct cuda_range *memory = &request->memory;
+	struct export_range made;
+	int ret = exporter_gdmabuf_make_cuda(memory, memory->base, memory->size, &made);
+
+	if (!ret)
+		registration_fill_gpu(memory, &made, pin, registered);
+	return ret;
+}
+
+/* The watch comes first: what changes before the pin makes the watch stale.  -ESTALE: it is. */
+static int registration_try_host(const struct export_request *request, struct export_range *made,
+				 struct gdmabuf_watch *watch)
+{
+	int ret = gdmabuf_watch_begin(request->address, request->size, watch);
 
 	if (ret)
 		return ret;
-	pin->base = memory->base;
-	pin->size = memory->size;
-	pin->number = registration_next_number();
-	registered->origin.inside = memory->base;
-	registered->origin.address = memory->base - pin->offset;
-	ret = descriptor_identify(pin->fd, &registered->id);
+	ret = gdmabuf_export(GDMABUF_MEMORY_HOST, request->address, request->size, false, made);
+	if (!ret && gdmabuf_watch_is_current(watch))
+		return 0;
 	if (!ret)
-		ret = descriptor_measure(pin->fd, &registered->whole);
-	if (ret)
-		close(pin->fd);
-	return ret;
+		close(made->fd);
+	gdmabuf_watch_end(watch);
+	return ret ? ret : -ESTALE;
 }
 
-static int registration_pin(void *context, const void *wanted, uintptr_t address, size_t size,
-			    struct cache_pin *pin)
+static int registration_of_host(const struct export_request *request, struct cache_pin *pin,
+				struct registered *registered)
 {
-	struct registered *registered = calloc(1, sizeof(*registered));
-	int ret;
+	struct gdmabuf_watch *watch = &registered->watch;
+	struct export_range made;
+	int ret = -ESTALE;
 
-	(void)context, (void)address, (void)size;
-	if (!registered)
-		return log_errno(ENOMEM, "no memory for a registration");
-	ret = registration_fill(wanted, pin, registered);
+	for (int i = 0; ret == -ESTALE && i < REGISTRATION_ATTEMPTS; i++)
+		ret = registration_try_host(request, &made, watch);
+	if (ret == -ESTALE)
+		return log_errno(EAGAIN, "%zu bytes at %#zx get other pages all the time",
+				 request->size, (size_t)request->address);
 	if (ret)
-		free(registered);
-	else
-		pin->data = registered;
-	return ret;
+		return ret;
+	pin->base = request->address - made.offset;
+	pin->size = made.whole;
+	pin->fd = made.fd;
+	pin->status = watch->status;
+	pin->valid = watch->generation;
+	registered->whole = made.whole;
+	return 0;
 }
+
+static struct registry registries[REGISTRATION_KINDS] = {
+	[REGISTRATION_BY_CUDA] = { .make = registration_by_cuda },
+	[REGISTRATION_BY_MODULE] = { .make = registration_by_module },
+	[REGISTRATION_OF_HOST] = { .make = registration_of_host, .is_host = true },
+};
 
 static void registration_unpin(void *context, const struct cache_pin *pin)
 {
@@ -152,10 +154,36 @@ static void registration_unpin(void *context, const struct cache_pin *pin)
 
 	(void)context;
 	descriptor_close(pin->fd, &registered->id);
+	if (pin->status)
+		gdmabuf_watch_end(&registered->watch);
 	free(registered);
 }
 
-/* Of CUDA's dma-bufs; the module's have a status word. */
+static int registration_pin(void *context, const void *request, uintptr_t address, size_t size,
+			    struct cache_pin *pin)
+{
+	struct registry *registry = context;
+	struct registered *registered = calloc(1, sizeof(*registered));
+	int ret;
+
+	(void)address, (void)size;
+	if (!registered)
+		return log_errno(ENOMEM, "no memory for a registration");
+	ret = registry->make(request, pin, registered);
+	if (ret) {
+		free(registered);
+		return ret;
+	}
+	registered->registry = registry;
+	pin->number = registration_next_number();
+	pin->data = registered;
+	ret = descriptor_identify(pin->fd, &registered->id);
+	if (ret)
+		registration_unpin(context, pin);
+	return ret;
+}
+
+/* Of a GPU's memory; host memory has a status word. */
 static bool registration_is_current(void *context, const struct cache_pin *pin)
 {
 	const struct registered *registered = pin->data;
@@ -171,46 +199,73 @@ static const struct cache_source registration_source = {
 	.is_current = registration_is_current,
 };
 
-static struct cache *registration_cache_get(void)
+static struct cache *registry_cache(struct registry *registry)
 {
-	return atomic_load_explicit(&registration_cache, memory_order_acquire);
+	return atomic_load_explicit(&registry->cache, memory_order_acquire);
 }
 
 static bool registration_give_up(uint32_t count)
 {
-	struct cache *cache = registration_cache_get();
+	bool any = false;
 
-	return cache && cache_make_room(cache, count);
+	for (int kind = 0; kind < REGISTRATION_KINDS; kind++) {
+		struct cache *cache = registry_cache(&registries[kind]);
+
+		any |= cache && cache_make_room(cache, count);
+	}
+	return any;
+}
+
+/* fork() copies pinned pages for the child, so what nobody uses ends before. */
+static void registration_before_fork(void)
+{
+	struct cache *cache = registry_cache(&registries[REGISTRATION_OF_HOST]);
+
+	if (cache)
+		cache_make_room(cache, UINT32_MAX);
 }
 
 static struct shortage_giver registration_giver = { .give_up = registration_give_up };
 
-static void registration_limit(struct cache *cache)
+static uint32_t registration_entries(void)
 {
-	cache_set_idle(cache, SIZE_MAX, atomic_load(&registration_most));
-	cache_set_bytes(cache, atomic_load(&registration_bytes));
+	const uint32_t share = descriptor_share(REGISTRATION_SHARE, REGISTRATION_ENTRIES);
+
+	return share ? share : 1;
 }
 
-static int registration_cache_create(struct cache **cache)
+static void registry_limit(const struct registry *registry, struct cache *cache)
+{
+	const uint32_t most = registration_entries(),
+		       entries = atomic_load(&registration_limits[!registry->is_host].entries);
+
+	cache_set_idle(cache, SIZE_MAX, entries < most ? entries : most);
+	cache_set_bytes(cache, atomic_load(&registration_limits[!registry->is_host].bytes));
+}
+
+/* The program may hold any number of registrations of host memory. */
+static int registry_prepare(struct registry *registry, struct cache **cache)
 {
 	const struct cache_config config = {
 		.bytes = REGISTRATION_BYTES,
-		.entries = registration_entries(),
+		.entries = registry->is_host ? 0 : registration_entries(),
 	};
 	struct cache *mine;
 	int ret;
 
-	*cache = registration_cache_get();
+	*cache = registry_cache(registry);
 	if (*cache)
 		return 0;
-	ret = cache_create(&registration_source, NULL, &config, &mine);
+	ret = cache_create(&registration_source, registry, &config, &mine);
 	if (ret)
 		return log_errno(ENOMEM, "no registration cache: %s", log_strerror(-ret));
-	*cache = publish_first(&registration_cache, mine);
+	*cache = publish_first(&registry->cache, mine);
 	if (*cache != mine)
 		cache_destroy(mine);
-	registration_limit(*cache);
+	registry_limit(registry, *cache);
 	shortage_add_giver(&registration_giver);
+	if (registry->is_host)
+		fork_on_before(registration_before_fork);
 	return 0;
 }
 
@@ -220,72 +275,129 @@ bool registration_can_keep(const struct export_request *request)
 	       cuda_range_contains(&request->memory, request->address, request->size);
 }
 
-bool registration_find(uintptr_t address, size_t size, struct registration *registration)
+bool registration_find(enum registration_kind first, enum registration_kind last, uintptr_t address,
+		       size_t size, struct cache_ref *ref)
 {
-	struct cache *cache = registration_cache_get();
+	for (enum registration_kind kind = first; kind <= last; kind++) {
+		struct cache *cache = registry_cache(&registries[kind]);
 
-	return cache && cache_get_cached(cache, address, size, &registration->ref);
+		if (cache && cache_get_cached(cache, address, size, ref))
+			return true;
+	}
+	return false;
 }
 
-int registration_get(const struct export_request *request, enum registration_by by,
-		     struct registration *registration)
+/*
+ * Nobody tells that host memory was unmapped: its pages go with the next registration, at any
+ * address.
+ */
+int registration_get(enum registration_kind kind, const struct export_request *request,
+		     struct cache_ref *ref)
 {
-	const struct registration_wanted wanted = { &request->memory, by };
 	struct cache *cache;
-	int ret = registration_cache_create(&cache);
+	int ret = registry_prepare(&registries[kind], &cache);
 
-	return ret ? ret
-		   : cache_get_wanted(cache, request->address, request->size, &wanted,
-				      &registration->ref);
+	if (ret)
+		return ret;
+	cache_drop_changed(cache);
+	ret = cache_get_wanted(cache, request->address, request->size, request, ref);
+	/* Another thread may have got the last room, for the same range. */
+	if (shortage_is(ret) && cache_get_cached(cache, request->address, request->size, ref))
+		ret = 0;
+	return ret;
 }
 
-void registration_put(struct registration *registration)
+void registration_put(struct cache_ref *ref)
 {
-	if (registration->ref.pin)
-		cache_put(registration_cache_get(), &registration->ref);
-	else
-		host_registration_put(registration->host.slot, registration->host.number);
+	const struct registered *registered = ref->pin->data;
+
+	cache_put(registry_cache(registered->registry), ref);
 }
 
-int registration_export(const struct registration *registration, struct export_range *out)
+/*
+ * A program may close all descriptors and open files of its own at their numbers.  To duplicate and
+ * close such a file would drop its record locks, so look first.
+ */
+int registration_export(const struct cache_ref *ref, struct export_range *out)
 {
-	const struct registered *registered = registration->ref.pin->data;
-	const struct export_range made = {
-		.fd = descriptor_duplicate(registration->ref.pin->fd),
-		.offset = registration->ref.offset,
-		.whole = registered->whole,
-	};
+	const struct registered *registered = ref->pin->data;
+	int fd;
 
-	if (made.fd < 0)
-		return made.fd == -EBADF ? -ESTALE : made.fd;
-	return export_hand_out(&made, &registered->origin, &registered->id, out);
+	if (!descriptor_is(ref->pin->fd, &registered->id))
+		return -ESTALE;
+	fd = descriptor_duplicate(ref->pin->fd);
+	if (fd < 0)
+		return fd == -EBADF ? -ESTALE : fd;
+	if (!descriptor_is(fd, &registered->id)) {
+		THREAD_NO_CANCEL();
+
+		close(fd);
+		return -ESTALE;
+	}
+	origin_add(&registered->id, &registered->origin);
+	*out = (struct export_range){ fd, ref->offset, registered->whole };
+	return 0;
+}
+
+static int registration_export_once(enum registration_kind kind,
+				    const struct export_request *request, struct export_range *out)
+{
+	struct cache_ref ref;
+	int ret = registration_get(kind, request, &ref);
+
+	if (ret)
+		return ret;
+	ret = registration_export(&ref, out);
+	if (ret == -ESTALE)
+		registration_invalidate(ref.pin->base, ref.pin->size);
+	registration_put(&ref);
+	return ret;
+}
+
+/* The program may close the descriptor of a registration.  The registration is then made anew. */
+int registration_export_kept(enum registration_kind kind, const struct export_request *request,
+			     struct export_range *out)
+{
+	int ret = registration_export_once(kind, request, out);
+
+	if (ret == -ESTALE)
+		ret = registration_export_once(kind, request, out);
+	return ret == -ESTALE ? log_errno(EBADF, "the program closes descriptors of climport")
+			      : ret;
 }
 
 void registration_invalidate(uintptr_t address, size_t size)
 {
-	struct cache *cache = registration_cache_get();
+	for (int kind = 0; size && kind < REGISTRATION_KINDS; kind++) {
+		struct cache *cache = registry_cache(&registries[kind]);
 
-	if (cache && size)
-		cache_invalidate(cache, address, size);
+		if (cache)
+			cache_invalidate(cache, address, size);
+	}
 }
 
 void registration_drop_stale(uintptr_t address, size_t size)
 {
-	struct cache *cache = registration_cache_get();
+	for (int kind = 0; kind < REGISTRATION_KINDS; kind++) {
+		struct cache *cache = registry_cache(&registries[kind]);
 
-	if (cache)
-		cache_drop_stale(cache, address, size);
+		if (cache)
+			cache_drop_stale(cache, address, size);
+	}
 }
 
-void registration_set_limits(uint64_t bytes, uint64_t entries)
+void registration_set_limits(bool gpu, uint64_t bytes, uint64_t entries)
 {
-	struct cache *cache;
+	atomic_store(&registration_limits[gpu].bytes,
+		     bytes < REGISTRATION_BYTES ? bytes : REGISTRATION_BYTES);
+	atomic_store(&registration_limits[gpu].entries,
+		     entries < UINT32_MAX ? entries : UINT32_MAX);
+	for (int kind = 0; kind < REGISTRATION_KINDS; kind++) {
+		struct cache *cache = registry_cache(&registries[kind]);
 
-	atomic_store(&registration_bytes, bytes < REGISTRATION_BYTES ? bytes : REGISTRATION_BYTES);
-	atomic_store(&registration_most, entries < UINT32_MAX ? entries : UINT32_MAX);
-	cache = atomic_load(&registration_cache);
-	if (cache)
-		registration_limit(cache);
+		if (cache)
+			registry_limit(&registries[kind], cache);
+	}
 }
 
 void registration_drop_idle(void)
@@ -293,11 +405,12 @@ void registration_drop_idle(void)
 	registration_give_up(UINT32_MAX);
 }
 
-void registration_stats(struct cache_stats *stats)
+void registration_add_stats(struct cache_stats *sum)
 {
-	struct cache *cache = registration_cache_get();
+	for (int kind = 0; kind < REGISTRATION_KINDS; kind++) {
+		struct cache *cache = registry_cache(&registries[kind]);
 
-	*stats = (struct cache_stats){ 0 };
-	if (cache)
-		cache_stats(cache, stats);
+		if (cache)
+			cache_add_stats(cache, sum);
+	}
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registrations: allocations of CUDA's device memory that stay exported as dma-bufs, for messages
- * (climport_register()) and for exports to come (CLIMPORT_KEEP).
+ * Registrations: memory that stays exported as dma-bufs, for messages (climport_register()) and for
+ * exports to come (CLIMPORT_KEEP).
  *
- * One registration cache of the process holds them.  A registration is of a whole allocation, and
- * serves every range in the allocation.  At each hit the cache checks that the allocation has not
- * been freed: by the status word of the kernel module, or by CUDA's buffer id.
+ * A registration cache holds those of each kind, with a descriptor for each.  A registration of a
+ * GPU's memory is of a whole allocation, and serves every range in the allocation; one of host
+ * memory is of whole pages.  At each hit the cache checks that the address still means the memory:
+ * by CUDA's buffer id, or by the kernel module's watch of host memory.
  */
 #ifndef IMPORT_EXPORT_REGISTRATION_H
 #define IMPORT_EXPORT_REGISTRATION_H
@@ -20,34 +21,42 @@
 struct export_range;
 struct export_request;
 
-/* A reference to a registration. */
+/* What export_register() gives to the program. */
 struct registration {
 	struct cache_ref
 		ref; /* pin->fd is the dma-buf, and stays the cache's; pin NULL: host memory */
 	struct host_registration host;
 };
 
-enum registration_by {
-	REGISTRATION_BY_CUDA,	/* -EOPNOTSUPP where CUDA makes no dma-buf */
-	REGISTRATION_BY_ANYONE, /* the kernel module where CUDA makes no dma-buf */
+enum registration_kind {
+	REGISTRATION_BY_CUDA,	/* a GPU's memory: CUDA's dma-buf, which no CPU maps */
+	REGISTRATION_BY_MODULE, /* a GPU's memory */
+	REGISTRATION_OF_HOST,	/* by the module */
+	REGISTRATION_KINDS,
 };
 
 /*
- * Whether @request's range can be registered.  A range of several allocations cannot: no check at a
- * hit says that all allocations are still there.  Nor can memory that has no buffer id.
+ * Whether @request's range of a GPU's memory can be registered.  A range of several allocations
+ * cannot: no check at a hit says that all allocations are still there.  Nor can memory that has no
+ * buffer id.
  */
 bool registration_can_keep(const struct export_request *request);
 
 /*
- * Finds the registration that covers the range.  No error, and no call of a driver but the check.
+ * Finds a registration of one of the kinds @first to @last that covers the range.  No error, and no
+ * call of a driver but the check.
  */
-bool registration_find(uintptr_t address, size_t size, struct registration *registration);
+bool registration_find(enum registration_kind first, enum registration_kind last, uintptr_t address,
+		       size_t size, struct cache_ref *ref);
 
-/* Finds or makes the registration.  Errors as climport_register() has them, logged. */
-int registration_get(const struct export_request *request, enum registration_by by,
-		     struct registration *registration);
+/*
+ * Finds or makes the registration.  Errors as climport_register() has them, logged;
+ * REGISTRATION_BY_CUDA: -EOPNOTSUPP where CUDA makes no dma-buf.
+ */
+int registration_get(enum registration_kind kind, const struct export_request *request,
+		     struct cache_ref *ref);
 
-void registration_put(struct registration *registration);
+void registration_put(struct cache_ref *ref);
 
 /* A name for a registration, of any kind of memory. */
 uint64_t registration_next_number(void);
@@ -56,7 +65,11 @@ uint64_t registration_next_number(void);
  * A duplicate of the registration's descriptor, as an export.  -ESTALE, not logged: the program has
  * closed the descriptor, and may have another file at the number.
  */
-int registration_export(const struct registration *registration, struct export_range *out);
+int registration_export(const struct cache_ref *ref, struct export_range *out);
+
+/* An export of a registration, which is found or made. */
+int registration_export_kept(enum registration_kind kind, const struct export_request *request,
+			     struct export_range *out);
 
 /* Ends the registrations that touch the range; users keep their references. */
 void registration_invalidate(uintptr_t address, size_t size);
@@ -64,13 +77,12 @@ void registration_invalidate(uintptr_t address, size_t size);
 /* Ends the registrations of freed memory that touch the range. */
 void registration_drop_stale(uintptr_t address, size_t size);
 
-/* The most registrations without users. */
-void registration_set_limits(uint64_t bytes, uint64_t entries);
+/* The most registrations without users: of GPUs' memory, or of the host's. */
+void registration_set_limits(bool gpu, uint64_t bytes, uint64_t entries);
 
 /* Ends the registrations without users. */
 void registration_drop_idle(void);
 
-/* Zeros before the first registration. */
-void registration_stats(struct cache_stats *stats);
+void registration_add_stats(struct cache_stats *sum);
 
 #endif

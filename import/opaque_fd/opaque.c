@@ -205,9 +205,9 @@ static void opaque_put_resources(struct opaque *opaque)
 }
 
 /*
- * The memory of this process that a dma-buf was made of.  A descriptor keeps its memory: if the
+ * The CUDA memory of this process that a dma-buf was made of.  A descriptor keeps its memory: if the
  * address meant the same memory before and after the descriptor was made, the descriptor is of the
- * dma-buf's memory.  -ENOENT, not logged: the process did not make the dma-buf.
+ * dma-buf's memory.  -ENOENT, not logged: the process did not make the dma-buf, or of host memory.
  */
 static int opaque_by_origin(const struct opaque_want *want, const struct import_region *region,
 			    struct opaque *opaque, struct import_opaque *out)
@@ -229,7 +229,7 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 }
 
 /*
- * A dma-buf that the process did not make: as a dma-buf, or by the CPU's mapping if the mapping can
+ * A dma-buf of unknown memory: as a dma-buf, or by the CPU's mapping if the mapping can
  * be pinned.  Few mappings can: udmabuf, dma-heaps and V4L2 map pages as VM_PFNMAP or VM_IO, which
  * get_user_pages() refuses.  i915 maps shared memory.  The reason for the user is the exporter's.
  */
@@ -247,8 +247,8 @@ static int opaque_of_foreign(const struct opaque_want *want, const struct import
 	if (region->addr)
 		return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
 	return log_errno(EOPNOTSUPP,
-			 "the dma-buf has no CPU mapping, %s takes none on this device, and it was "
-			 "not made by climport_export_dmabuf() in this process",
+			 "the dma-buf has no CPU mapping, %s takes none on this device, and it is "
+			 "not of CUDA memory of this process",
 			 opaque_exporter(want)->facts.name);
 }
 

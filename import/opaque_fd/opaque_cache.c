@@ -241,17 +241,7 @@ bool opaque_cache_make_room(struct opaque_cache *of, uint32_t count)
 void opaque_cache_add_stats(struct opaque_cache *of, struct cache_stats *sum)
 {
 	struct cache *cache = opaque_cache_of(of);
-	struct cache_stats s;
 
-	if (!cache)
-		return;
-	cache_stats(cache, &s);
-	sum->hits += s.hits;
-	sum->misses += s.misses;
-	sum->evictions += s.evictions;
-	sum->stale += s.stale;
-	sum->invalidations += s.invalidations;
-	sum->bytes_pinned += s.bytes_pinned;
-	sum->bytes_idle += s.bytes_idle;
-	sum->entries += s.entries;
+	if (cache)
+		cache_add_stats(cache, sum);
 }

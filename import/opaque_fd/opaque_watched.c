@@ -161,7 +161,7 @@ static void watched_unpin(void *unused, const struct cache_pin *pin)
 
 	(void)unused;
 	opaque_forget(pin->number);
-	gdmabuf_watch_drop(&made->watch);
+	gdmabuf_watch_end(&made->watch);
 	watched_range_end(pin->base, pin->size, atomic_load(&made->was_used));
 	free(made);
 }
@@ -272,16 +272,16 @@ bool opaque_watched_find(uintptr_t address, size_t size, struct opaque_hold *hol
 	return true;
 }
 
-/* Asks no more in a process in which the module never watches. */
+/* Asks no more in a process that may not use the module. */
 static int watched_probe(void)
 {
 	static _Atomic uint32_t refused_in; /* fork_generation() */
-	int ret = -EOPNOTSUPP;
+	int ret = -ENXIO;
 
 	if (atomic_load_explicit(&refused_in, memory_order_relaxed) == fork_generation())
 		return ret;
-	ret = gdmabuf_watch_probe();
-	if (ret == -ENXIO || ret == -EACCES || ret == -EOPNOTSUPP)
+	ret = gdmabuf_probe();
+	if (ret == -ENXIO || ret == -EACCES)
 		atomic_store(&refused_in, fork_generation());
 	return ret;
 }

@@ -23,8 +23,8 @@ bool opaque_watched_find(uintptr_t address, size_t size, struct opaque_hold *hol
 
 /*
  * Finds or makes a registration of the pages of [@address, @address + @size), which the program may
- * write.  Returns 0; or a negative errno, not logged: the caller pins for itself.  Nothing is pinned
- * here.
+ * write.  Returns 0; or a negative errno, for a caller that holds the log: the caller pins for
+ * itself.  Nothing is pinned here.
  */
 int opaque_watched_get(uintptr_t address, size_t size, struct opaque_hold *hold);
 

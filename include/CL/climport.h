@@ -73,8 +73,6 @@ struct climport_dmabuf {
 #define CLIMPORT_READ_ONLY UINT64_C(1) /* the dma-buf cannot be written; host memory only */
 #define CLIMPORT_KEEP UINT64_C(2)      /* the range stays registered for later exports */
 #define CLIMPORT_MAPPABLE UINT64_C(4) /* CPUs can map the dma-buf; GPU memory: by the module only */
-#define CLIMPORT_REVOCABLE \
-	UINT64_C(8) /* a free of the memory empties the dma-buf; GPU memory only */
 
 /**
  * climport_export_dmabuf - a range of this process's memory as a dma-buf
@@ -95,26 +93,34 @@ struct climport_dmabuf {
  *
  * A dma-buf covers whole pages; the module's pages of GPU memory have 64 KiB.  So the dma-buf may
  * begin before @address: out->offset is the place of the range in the dma-buf.  With CLIMPORT_KEEP
- * the dma-buf may cover the whole allocation.  A receiver of the descriptor gets the whole dma-buf.
+ * the dma-buf may cover the whole allocation, or more pages that were exported before.  A receiver
+ * of the descriptor gets the whole dma-buf.
  *
  * The descriptor is the caller's, with O_CLOEXEC.  The pages stay pinned, and count as locked
  * memory (RLIMIT_MEMLOCK) or against the GPU's BAR, until the last descriptor, mapping and import
  * of the dma-buf is gone, even if the memory is freed before.  After such a free the dma-buf keeps
- * the old contents, and @address is other memory.
+ * the old contents, and @address is other memory.  Without CLIMPORT_KEEP each export pins and
+ * counts anew.
  *
- * With CLIMPORT_REVOCABLE the pages do not stay pinned: a free of the memory takes the pages away
- * from every consumer, and CPU mappings give SIGBUS from then on.  The kernel module makes such
- * exports.  Devices cannot import a revocable dma-buf: memory of devices has to stay pinned.
+ * With CLIMPORT_KEEP libclimport keeps a descriptor of the dma-buf: a registration.  The next export
+ * of the range, or of a part of it, is another descriptor of the same dma-buf, as long as the
+ * address means the memory.  For host memory that is a load of a word, which the module writes when
+ * the address gets other pages (munmap(), mmap(), mremap(), madvise(), a copy on write); for CUDA
+ * memory, a call for the pointer's buffer id.  mprotect() leaves the pages: the dma-buf stays as
+ * writable as the memory was when it was registered.
  *
- * With CLIMPORT_KEEP the registration outlives the dma-buf's users, so that the next export of the
- * range, or of a part of the range, is a new descriptor of the same dma-buf.  A registration keeps
- * CUDA memory allocated even after cuMemFree(), until climport_invalidate(), or until the next
- * export of the address finds the free.  A range of several CUDA allocations is not kept.
- * Up to 512 allocations and 64 GiB stay registered, each with a descriptor of the process, but no
- * more than an eighth of the descriptors that the process may have (RLIMIT_NOFILE) at first use.
- * Where a call of climport finds no descriptor, no memory or no room to pin memory, registrations
- * without users are given up.  A registration by the kernel module takes no descriptor.  The memory stays pinned, and
- * is counted, until climport_invalidate(), or until the module needs the room.
+ * A registration keeps its memory.  CUDA memory stays allocated after cuMemFree(), until
+ * climport_invalidate(), or until the next export of the address finds the free.  Pages of the host
+ * stay pinned and counted after munmap(), until climport_invalidate(), until the next registration of
+ * any host memory, or until fork(), which would copy pinned pages.  Of each kind of memory 512 registrations and 64 GiB stay without users
+ * (climport_set_limits()), but no more registrations than an eighth of the descriptors that the
+ * process may have (RLIMIT_NOFILE) at first use.  Where a call of climport finds no descriptor, no
+ * memory or no room to pin memory (-EMFILE, -ENFILE, -ENOMEM, -ENOSPC, -EDQUOT), registrations
+ * without users are given up, and the call tries again.
+ *
+ * Not kept: a range of several CUDA allocations, exports with CLIMPORT_READ_ONLY, exports by udmabuf,
+ * and host memory for which the process has too many watches or too few descriptors, or which gets
+ * other pages all the time.
  *
  * Returns 0, or
  *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA cannot export; host
@@ -122,18 +128,20 @@ struct climport_dmabuf {
  *   -EACCES  /dev/gdmabuf may not be opened; or the range is mapped read-only, and
  *	      CLIMPORT_READ_ONLY is not set
  *   -EINVAL  size is 0, or the range wraps around; an unknown flag; @out_size is too small
- *   -EFAULT  the range, or a part, is no memory of this process, or cannot be pinned; or with
- *	      CLIMPORT_REVOCABLE is no GPU memory
+ *   -EFAULT  the range, or a part, is no memory of this process, or cannot be pinned
  *   -EOPNOTSUPP  CUDA managed memory, which moves (GPUDirect RDMA, "Changes in CUDA 6.0");
  *	      CUDA memory that neither CUDA nor a loaded module exports; a read-only export of
  *	      CUDA memory
  *   -ENODEV  the memory was freed meanwhile
- *   -EIO     any other error of CUDA
- *   -ENOMEM  no memory, or RLIMIT_MEMLOCK is too small
+ *   -EIO     any other error of CUDA, or of the GPU's driver
+ *   -ENOMEM  no memory
  *   -ENOSPC  no room left in the GPU's BAR
- *   -EDQUOT  the user's quota of GPU memory is used up
+ *   -EDQUOT  host memory: the limit of locked memory, RLIMIT_MEMLOCK (ulimit -l), is reached by the
+ *	      user's processes together.  GPU memory: the user's quota is used up (gpu_quota_mb of
+ *	      the module)
  *   -EMFILE  the process has no descriptor left; -ENFILE: the system has no descriptor left
- *   -EINTR, -EAGAIN as in <linux/gdmabuf.h>
+ *   -EBADF   the program closes descriptors of climport at the same time
+ *   -EINTR   a fatal signal came
  */
 int climport_export_dmabuf(const void *address, size_t size, uint64_t flags,
 			   struct climport_dmabuf *out, size_t out_size);
@@ -144,10 +152,9 @@ int climport_export_dmabuf(const void *address, size_t size, uint64_t flags,
  * To be called before cuMemFree() and the like.  A range without registrations is no error.  A
  * registration of host memory ends, too, although users still hold the registration.
  *
- * Whatever is kept of the range goes, whoever keeps it: registrations and dma-bufs kept by climport,
- * pins kept by the kernel module, and host memory that climport keeps by itself (docs/nvidia.md).  For
- * pins of drivers, a thread of climport's calls the drivers, and the call waits 100 ms at most.  Pins
- * with users go with the last user.
+ * Whatever climport keeps of the range goes: registrations with their dma-bufs, and host memory that
+ * climport keeps by itself (docs/nvidia.md).  For pins of drivers, a thread of climport's calls the
+ * drivers, and the call waits 100 ms at most.  Pins with users go with the last user.
  */
 void climport_invalidate(const void *address, size_t size);
 
@@ -179,9 +186,9 @@ struct climport_registration {
  * of the allocation find the registration, take no lock and make no system call, until the program
  * frees the memory or the cache needs the room.
  *
- * At each call climport checks that the program has not freed the allocation: by a word that the
- * kernel module gdmabuf_nvidia writes, if the module made the dma-buf; else by the buffer id of the
- * pointer, which takes a call of CUDA's.  CUDA makes the dma-buf where CUDA can, else the module.
+ * At each call climport checks that the program has not freed the allocation: by the buffer id of the
+ * pointer, which takes a call of CUDA's.  CUDA makes the dma-buf where CUDA can, else the kernel
+ * module gdmabuf_nvidia.
  * An allocation at an address that was used before has another @id.  So a stack keeps an @id and a
  * memory region (MR) of its own for each allocation:
  *
@@ -210,15 +217,16 @@ struct climport_registration {
  *
  * A registration of GPU memory keeps the pages, also after cuMemFree(), until the last
  * climport_unregister() and then until climport_invalidate(), until a call for the address finds
- * the memory freed, or until the cache needs the room.  The limits of CLIMPORT_KEEP hold:
- * 512 registrations at once (an eighth of RLIMIT_NOFILE, if less), of which 64 GiB without users
+ * the memory freed, or until the cache needs the room.  There are at most 512 registrations at once
+ * (an eighth of RLIMIT_NOFILE, if less), and 64 GiB of them without users
  * (climport_set_limits(CLIMPORT_DEVICE, ...)).  climport_export_dmabuf() with CLIMPORT_KEEP and
  * climport_register() share registrations.
  *
- * Host memory.  The registration is of the whole pages around the range: anonymous memory, shared
- * memory, memfds, tmpfs, huge pages, and private mappings of files.  Later calls for any range of
- * the pages find the registration, take no lock and make no system call, however many registrations
- * are held.  Registrations may overlap: a call for a range that no registration covers makes another
+ * Host memory.  The registration is of the whole pages around the range, or of all pages that an
+ * export with CLIMPORT_KEEP has registered there: anonymous memory, shared memory, memfds, tmpfs,
+ * huge pages, and private mappings of files.  Later calls for any range of the pages find the
+ * registration, take no lock and make no system call, however many registrations are held.
+ * Registrations may overlap: a call for a range that no registration covers makes another
  * registration.  The registration ends with the last climport_unregister().
  *
  * While a registration is held, imports of its memory by opaque descriptors (NVIDIA) keep what they
@@ -233,10 +241,10 @@ struct climport_registration {
  * imported last stays.
  *
  * If the process may open /dev/gdmabuf, @fd is a dma-buf of the pages, which stay pinned and count
- * as locked memory (RLIMIT_MEMLOCK), and the module keeps the pages for registrations to come as
- * with CLIMPORT_KEEP.  At each call, and at each import, a word that the module writes tells
- * whether the address still has the pages: if not, the next call makes a registration with another
- * @id.
+ * as locked memory (RLIMIT_MEMLOCK), and which climport keeps for registrations to come as with
+ * CLIMPORT_KEEP.  At each call, and at each import, a word that the module writes tells whether the
+ * address still has the pages: if not, the next call makes a registration with another @id.  Each
+ * takes a descriptor, and one of the 4096 watches that the module has for a process.
  *
  * The promise.  If the process may not open /dev/gdmabuf, or the device does not exist, @fd is -1,
  * and no pages are pinned.  With the call the program promises that until climport_unregister() or
@@ -270,10 +278,12 @@ struct climport_registration {
  *	      memory, or a part, is mapped without write access
  *   -ENODEV  the memory was freed meanwhile
  *   -ENOSPC  all registrations of GPU memory are in use; or no room is left in the GPU's BAR
- *   -EDQUOT  the user's quota of GPU memory is used up
- *   -ENOMEM  no memory, or RLIMIT_MEMLOCK is too small
+ *   -EDQUOT  as for climport_export_dmabuf(); or the process has too many watches of host memory
+ *   -EAGAIN  the address got other pages at each of several attempts
+ *   -EINTR   a fatal signal came
+ *   -ENOMEM  no memory
  *   -EMFILE  the process has no descriptor left; -ENFILE: the system has no descriptor left
- *   -EIO     any other error of CUDA
+ *   -EIO     any other error of CUDA, or of the GPU's driver
  */
 int climport_register(const void *address, size_t size, uint64_t flags,
 		      struct climport_registration *out, size_t out_size);
@@ -284,11 +294,12 @@ int climport_register(const void *address, size_t size, uint64_t flags,
  * Gives a registration back, once for each climport_register().  A registration of GPU memory stays
  * for later calls, unless climport_invalidate() has ended the registration.  A registration of host
  * memory ends with the last call: when the call returns, no later call and no later import finds
- * the registration, and nothing but imports that are alive keeps the pages.  (What the module keeps
- * for later registrations tells when the address gets other pages.)  A thread of climport's gives
- * the pages up, so that the call may be made in a callback of OpenCL's.  If that thread has to wait
- * for the driver, the call returns after 100 ms, and the pages go when the driver lets them go.  So
- * does climport_invalidate() of host memory.  A zeroed @registration is none.
+ * the registration, and nothing but imports that are alive keeps the pages.  (The module's dma-buf,
+ * which climport keeps for later registrations, is found as long as the address has the pages.)
+ * A thread of climport's gives the pages up, so that the call may be made in a callback of OpenCL's.
+ * If that thread has to wait for the driver, the call returns after 100 ms, and the pages go when
+ * the driver lets them go.  So does climport_invalidate() of host memory.  A zeroed @registration is
+ * none.
  * The call zeroes @id, so that a second call with the struct does nothing; a copy is not protected.
  */
 void climport_unregister(struct climport_registration *registration);
@@ -301,14 +312,13 @@ void climport_unregister(struct climport_registration *registration);
  * climport_set_limits - limit the memory that climport keeps without users
  * @kind: CLIMPORT_HOST, or CLIMPORT_DEVICE for all GPUs together
  * @bytes: UINT64_MAX: no limit but climport's own
- * @entries: registrations; UINT64_MAX: no limit but climport's own.  0 keeps nothing.  For what the
- *	kernel module keeps there is no other limit of entries
+ * @entries: registrations; UINT64_MAX: no limit but climport's own.  0 keeps nothing
  *
- * Memory beyond the limits is given up at once, least recently used first; of GPU memory, all uses
- * between two new registrations count as one.  Memory with users does
- * not count among @entries and is not given up: dma-bufs and their consumers, imports, and
- * registrations that the program holds.  CLIMPORT_HOST also limits host memory that climport keeps
- * by itself (docs/nvidia.md).
+ * Memory beyond the limits is given up at once, least recently used first; of registrations, all
+ * uses between two new ones count as one.  Memory with users does not count among @entries and is
+ * not given up: imports, and registrations that the program holds.  A dma-buf lives on with its
+ * descriptors and consumers.  Registrations for CLIMPORT_MAPPABLE exports of GPU memory count by
+ * themselves.  CLIMPORT_HOST also limits host memory that climport keeps by itself (docs/nvidia.md).
  *
  * For this process and its children.  Returns 0, or -EINVAL: no such kind.
  */
@@ -642,10 +652,10 @@ void CL_CALLBACK climport_mark_destroyed(cl_mem memory, void *mark);
 
 /* The registrations of this process, and how often exports found a registration. */
 struct climport_stats {
-	uint64_t hits, misses;	  /* of all registration caches, and the kernel module */
+	uint64_t hits, misses;	  /* of all registration caches */
 	uint64_t evictions;	  /* given up for room */
 	uint64_t stale;		  /* registrations of memory that was freed */
-	uint64_t bytes_pinned;	  /* registered now; by the module, also without CLIMPORT_KEEP */
+	uint64_t bytes_pinned;	  /* registered now */
 	uint64_t bytes_idle;	  /* the part of bytes_pinned without users */
 	uint64_t bytes_allocated; /* by climport_alloc(), with the free parts of slabs */
 };

@@ -8,8 +8,6 @@
 
 #include <linux/dma-buf.h>
 #include <linux/mm.h>
-#include <linux/shrinker.h>
-#include <linux/slab.h>
 #include "probes.h"
 
 #ifndef GDMABUF_HAS_VM_FLAGS_SET
@@ -24,54 +22,26 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
+/*
+ * Before 6.5 Linux pins pages for writing although their file system would not learn of the writes.
+ * There the pin happens under the lock of the check, so that the mapping is the one that was
+ * checked.  0: call pin_user_pages_fast() without the lock.
+ */
+static inline long gdmabuf_pin_user_pages_locked(unsigned long address, unsigned long nr,
+						 unsigned int flags, struct page **pages)
+{
 #ifdef GDMABUF_HAS_GUP_KEEPS_FILES
-#define GDMABUF_GUP_KEEPS_FILES 1
+	return 0;
 #else
-#define GDMABUF_GUP_KEEPS_FILES 0
+	return pin_user_pages(address, nr, flags, pages, NULL);
 #endif
+}
 
 #ifdef GDMABUF_HAS_GUP_UNSHARES_FILES
 #define GDMABUF_GUP_UNSHARES_FILES 1
 #else
 #define GDMABUF_GUP_UNSHARES_FILES 0
 #endif
-
-/* NULL: no memory. */
-static inline struct shrinker *
-gdmabuf_shrinker_register(unsigned long (*count)(struct shrinker *, struct shrink_control *),
-			  unsigned long (*scan)(struct shrinker *, struct shrink_control *))
-{
-#ifdef GDMABUF_HAS_SHRINKER_ALLOC
-	struct shrinker *shrinker = shrinker_alloc(0, "gdmabuf");
-#else
-	struct shrinker *shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
-#endif
-
-	if (!shrinker)
-		return NULL;
-	shrinker->count_objects = count;
-	shrinker->scan_objects = scan;
-	shrinker->seeks = DEFAULT_SEEKS;
-#ifdef GDMABUF_HAS_SHRINKER_ALLOC
-	shrinker_register(shrinker);
-#else
-	if (register_shrinker(shrinker, "gdmabuf")) {
-		kfree(shrinker);
-		return NULL;
-	}
-#endif
-	return shrinker;
-}
-
-static inline void gdmabuf_shrinker_unregister(struct shrinker *shrinker)
-{
-#ifdef GDMABUF_HAS_SHRINKER_ALLOC
-	shrinker_free(shrinker);
-#else
-	unregister_shrinker(shrinker);
-	kfree(shrinker);
-#endif
-}
 
 #ifdef GDMABUF_HAS_IMPORT_NS_IDENTIFIER
 #define GDMABUF_IMPORT_NS(name) MODULE_IMPORT_NS(name)

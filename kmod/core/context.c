@@ -1,38 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Contexts: the pins of an open file, and the eviction of idle pins.
+ * Contexts: the watches of an open file, and their words.
  *
- * Eviction takes two steps.  With locks held, idle pins move from the lists of their contexts to a
- * list of the caller, and become invisible to exports.  With no lock held, the caller puts the
- * pins, and the last put gives the memory back.
+ * A watch has a slot from before its word is written until after its word is over.  Whoever has the
+ * slot writes the word, and the notifier does between add and remove.
  */
-#include <linux/cred.h>
-#include <linux/pid.h>
+#include <linux/mm.h>
 #include <linux/sched/mm.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include "compat.h"
 #include "core.h"
+#include "slot.h"
 
-static struct {
-	struct mutex lock;	/* protects list */
-	struct list_head list;
-} contexts = {
-	.lock = __MUTEX_INITIALIZER(contexts.lock),
-	.list = LIST_HEAD_INIT(contexts.list),
-};
-
-static void gdmabuf_context_destroy(struct gdmabuf_context *ctx)
-{
-	if (ctx->owner)
-		gdmabuf_owner_put(ctx->owner);
-	if (ctx->quota)
-		gdmabuf_quota_put(ctx->quota);
-	if (ctx->notifier)
-		gdmabuf_notifier_put(ctx->notifier);
-	kvfree(ctx->by_slot);
-	kfree(ctx);
-}
+#define STATUS_SIZE PAGE_ALIGN(GDMABUF_WATCHES * sizeof(u32))
 
 struct gdmabuf_context *gdmabuf_context_create(void)
 {
@@ -40,352 +21,180 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
-	ctx->uid = current_uid();
-	ctx->owner = gdmabuf_owner_get_current();
-	ctx->quota = gdmabuf_quota_get_current();
-	ctx->by_slot = kvcalloc(GDMABUF_SLOTS, sizeof(*ctx->by_slot), GFP_KERNEL_ACCOUNT);
-	if (!ctx->owner || !ctx->quota || !ctx->by_slot || gdmabuf_slots_create(&ctx->slots)) {
-		gdmabuf_context_destroy(ctx);
-		return ERR_PTR(-ENOMEM);
-	}
-	kref_init(&ctx->kref);
-	mutex_init(&ctx->lock);
-	ctx->tree = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&ctx->lru);
-	xa_init_flags(&ctx->host_watches, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&ctx->watches, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
-	ctx->cred = get_current_cred();
-	ctx->limited = gdmabuf_memlock_limits_current();
-	ctx->budget[0] = U64_MAX;
-	ctx->budget[1] = U64_MAX;
-	ctx->watchers = 1;
-	mutex_lock(&contexts.lock);
-	list_add_tail(&ctx->link, &contexts.list);
-	mutex_unlock(&contexts.lock);
 	return ctx;
 }
 
-static void gdmabuf_context_free(struct kref *kref)
+int gdmabuf_context_check(const struct gdmabuf_context *ctx)
 {
-	struct gdmabuf_context *ctx = container_of(kref, struct gdmabuf_context, kref);
-
-	list_del(&ctx->link);
-	mutex_unlock(&contexts.lock);
-	gdmabuf_context_destroy(ctx);
+	return current->mm == ctx->mm ? 0 : -EACCES;
 }
 
-void gdmabuf_context_put(struct gdmabuf_context *ctx)
+/* -ENOMEM.  Two threads may come at once. */
+static int gdmabuf_context_get_status(struct gdmabuf_context *ctx)
 {
-	kref_put_mutex(&ctx->kref, gdmabuf_context_free, &contexts.lock);
-}
+	u32 *status;
 
-/*
- * A revocable pin is given back to the driver by the owner only, so eviction by other processes
- * frees nothing now.
- */
-static bool gdmabuf_context_frees_room(const struct gdmabuf_pin *pin)
-{
-	return !(pin->flags & GDMABUF_REVOCABLE) || gdmabuf_owner_is_current(pin->ctx->owner);
-}
-
-static void gdmabuf_context_take_locked(struct gdmabuf_pin *pin, struct list_head *idle)
-{
-	gdmabuf_pin_unlist_locked(pin);
-	gdmabuf_pin_goes(pin);
-	list_add_tail(&pin->lru, idle);
-}
-
-/*
- * Moves idle pins of @kind to @idle, until their lengths reach @bytes, with charges of at most
- * @most.
- */
-static u64 gdmabuf_context_collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
-					       u64 most, bool for_room, struct list_head *idle)
-{
-	struct gdmabuf_pin *pin, *next;
-	u64 found = 0;
-
-	list_for_each_entry_safe(pin, next, &ctx->lru, lru) {
-		if (found >= bytes)
-			break;
-		if (pin->ops->kind != kind || !gdmabuf_pin_is_idle_locked(pin) ||
-		    (for_room && !gdmabuf_context_frees_room(pin)) || pin->charged > most)
-			continue;
-		found += pin->length;
-		most -= pin->charged;
-		gdmabuf_context_take_locked(pin, idle);
-	}
-	return found;
-}
-
-static void gdmabuf_context_put_all(struct list_head *idle)
-{
-	struct gdmabuf_pin *pin, *next;
-
-	list_for_each_entry_safe(pin, next, idle, lru) {
-		count(pin->ctx, evictions);
-		list_del_init(&pin->lru);
-		gdmabuf_pin_put_going(pin);
-	}
-}
-
-bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
-{
-	LIST_HEAD(idle);
-	u64 found;
-
-	mutex_lock(&ctx->lock);
-	found = gdmabuf_context_collect_idle_locked(ctx, kind, bytes, U64_MAX, true, &idle);
-	mutex_unlock(&ctx->lock);
-	gdmabuf_context_put_all(&idle);
-	return found > 0;
-}
-
-/*
- * The charge that @other may lose for @bytes of @ctx.  Contexts of the same user may lose
- * everything.  A different user may lose the excess over the charge of @ctx's user after the
- * export.  Memory that only waits for an owner does not count as the different user's.
- */
-static u64 gdmabuf_context_may_lose(const struct gdmabuf_context *other,
-				    const struct gdmabuf_context *ctx, u64 bytes)
-{
-	/* In this order: gdmabuf_watch_uncharge() changes bytes first, then leaving. */
-	u64 leaving = gdmabuf_quota_leaving(other->quota);
-	u64 theirs = gdmabuf_quota_used(other->quota) - leaving;
-	u64 ours = gdmabuf_quota_used(ctx->quota) + bytes;
-
-	if (other->quota == ctx->quota)
-		return U64_MAX;
-	return (s64)theirs > (s64)ours ? theirs - ours : 0;
-}
-
-/* Takes from a single context only: the charges have changed before the next context is asked. */
-static u64 gdmabuf_context_collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
-						 bool same_user, struct list_head *idle)
-{
-	struct gdmabuf_context *other;
-	u64 most, found = 0;
-
-	lockdep_assert_held(&contexts.lock);
-	list_for_each_entry(other, &contexts.list, link) {
-		if (other == ctx || (other->quota == ctx->quota) != same_user)
-			continue;
-		mutex_lock(&other->lock);
-		most = gdmabuf_context_may_lose(other, ctx, bytes);
-		found = gdmabuf_context_collect_idle_locked(other, kind, bytes, most, true, idle);
-		mutex_unlock(&other->lock);
-		if (found)
-			break;
-	}
-	return found;
-}
-
-static bool gdmabuf_context_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
-					   bool same_user)
-{
-	LIST_HEAD(idle);
-	u64 found;
-
-	mutex_lock(&contexts.lock);
-	found = gdmabuf_context_collect_others_locked(ctx, kind, bytes, same_user, &idle);
-	mutex_unlock(&contexts.lock);
-	gdmabuf_context_put_all(&idle);
-	return found > 0;
-}
-
-bool gdmabuf_contexts_evict_own(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
-{
-	return gdmabuf_context_contexts_evict(ctx, kind, bytes, true);
-}
-
-bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
-{
-	return gdmabuf_context_contexts_evict(ctx, kind, bytes, false);
-}
-
-/* The bytes that a limit is short of, and the idle pins to give up. */
-struct relief {
-	const struct gdmabuf_pin *needed_for;
-	u64 bytes;
-	struct gdmabuf_gain gain;
-	u64 counted, freed; /* of all idle pins, and of the pins in idle */
-	struct list_head idle;
-};
-
-static bool gdmabuf_context_relieves_locked(const struct gdmabuf_pin *pin, const struct relief *r)
-{
-	const struct gdmabuf_pin *needed_for = r->needed_for;
-
-	return pin->ops == needed_for->ops && pin->quota == needed_for->quota &&
-	       (pin->ctx == needed_for->ctx || pin->limit <= needed_for->limit) &&
-	       gdmabuf_pin_is_idle_locked(pin);
-}
-
-static void gdmabuf_context_relief_count_locked(struct gdmabuf_context *ctx, struct relief *r)
-{
-	struct gdmabuf_pin *pin;
-
-	list_for_each_entry(pin, &ctx->lru, lru) {
-		if (r->counted >= r->bytes)
-			break;
-		if (gdmabuf_context_relieves_locked(pin, r))
-			r->counted += pin->ops->count_gain(pin, &r->gain);
-	}
-}
-
-static void gdmabuf_context_relief_take_locked(struct gdmabuf_context *ctx, struct relief *r)
-{
-	struct gdmabuf_pin *pin, *next;
-
-	list_for_each_entry_safe(pin, next, &ctx->lru, lru) {
-		if (r->freed >= r->bytes)
-			break;
-		if (!gdmabuf_context_relieves_locked(pin, r) ||
-		    !pin->ops->take_gain(pin, &r->gain, &r->freed))
-			continue;
-		gdmabuf_context_take_locked(pin, &r->idle);
-	}
-}
-
-/* Calls @step_locked for all contexts, beginning with @first. */
-static void gdmabuf_context_relief_each_locked(struct gdmabuf_context *first, struct relief *r,
-					       void (*step_locked)(struct gdmabuf_context *ctx,
-								   struct relief *r))
-{
-	struct gdmabuf_context *ctx;
-
-	lockdep_assert_held(&contexts.lock);
-	mutex_lock(&first->lock);
-	step_locked(first, r);
-	mutex_unlock(&first->lock);
-	list_for_each_entry(ctx, &contexts.list, link) {
-		if (ctx == first)
-			continue;
-		mutex_lock(&ctx->lock);
-		step_locked(ctx, r);
-		mutex_unlock(&ctx->lock);
-	}
-}
-
-bool gdmabuf_contexts_evict_charged(const struct gdmabuf_pin *pin)
-{
-	struct relief r = {
-		.needed_for = pin,
-		.bytes = pin->lacking,
-		.idle = LIST_HEAD_INIT(r.idle),
-	};
-
-	xa_init(&r.gain.folios);
-	mutex_lock(&contexts.lock);
-	gdmabuf_context_relief_each_locked(pin->ctx, &r, gdmabuf_context_relief_count_locked);
-	if (r.counted >= r.bytes)
-		gdmabuf_context_relief_each_locked(pin->ctx, &r,
-						   gdmabuf_context_relief_take_locked);
-	mutex_unlock(&contexts.lock);
-	xa_destroy(&r.gain.folios);
-	gdmabuf_context_put_all(&r.idle);
-	return r.freed > 0;
-}
-
-u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
-{
-	struct gdmabuf_context *ctx;
-	u64 found = 0;
-
-	if (!mutex_trylock(&contexts.lock))
+	/* Pairs with the cmpxchg() of another thread: the page is zero. */
+	if (smp_load_acquire(&ctx->status))
 		return 0;
-	list_for_each_entry(ctx, &contexts.list, link) {
-		if (found >= bytes)
-			break;
-		if (!mutex_trylock(&ctx->lock))
-			continue;
-		found += gdmabuf_context_collect_idle_locked(ctx, kind, bytes - found, U64_MAX,
-							     true, idle);
-		mutex_unlock(&ctx->lock);
+	status = alloc_pages_exact(STATUS_SIZE, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	if (!status)
+		return -ENOMEM;
+	if (cmpxchg(&ctx->status, NULL, status))
+		free_pages_exact(status, STATUS_SIZE);
+	return 0;
+}
+
+/*
+ * vm_iomap_memory() is for device memory, and would map without encryption where RAM is encrypted.
+ */
+int gdmabuf_context_mmap(struct gdmabuf_context *ctx, struct vm_area_struct *vma)
+{
+	unsigned long pages = STATUS_SIZE >> PAGE_SHIFT, first = vma->vm_pgoff;
+	int err;
+
+	if (vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	if (!(vma->vm_flags & VM_SHARED) || first >= pages || vma_pages(vma) > pages - first)
+		return -EINVAL;
+	err = gdmabuf_context_get_status(ctx);
+	if (err)
+		return err;
+	vm_flags_clear(vma, VM_MAYWRITE);
+	vm_flags_set(vma, VM_DONTCOPY);
+	return remap_pfn_range(vma, vma->vm_start, PHYS_PFN(virt_to_phys(ctx->status)) + first,
+			       vma->vm_end - vma->vm_start, vma->vm_page_prot);
+}
+
+static int gdmabuf_context_get_notifier(struct gdmabuf_context *ctx)
+{
+	struct gdmabuf_notifier *notifier;
+
+	/* Pairs with the cmpxchg() of another thread. */
+	if (smp_load_acquire(&ctx->notifier))
+		return 0;
+	notifier = gdmabuf_notifier_get();
+	if (IS_ERR(notifier))
+		return PTR_ERR(notifier);
+	if (cmpxchg(&ctx->notifier, NULL, notifier))
+		gdmabuf_notifier_put(notifier);
+	return 0;
+}
+
+/* Reserves a slot, in which no other thread sees a watch. */
+static int gdmabuf_context_get_slot(struct gdmabuf_context *ctx, u32 *slot)
+{
+	int err = xa_alloc(&ctx->watches, slot, NULL, XA_LIMIT(0, GDMABUF_WATCHES - 1),
+			   GFP_KERNEL_ACCOUNT);
+
+	return err == -EBUSY ? -EDQUOT : err;
+}
+
+/* @watch is in no slot any more, or not yet; its slot is reserved. */
+static void gdmabuf_context_free_watch(struct gdmabuf_context *ctx, struct gdmabuf_watch *watch)
+{
+	gdmabuf_notifier_remove(ctx->notifier, watch);
+	WRITE_ONCE(*watch->word, slot_word_over(watch->generation));
+	if (slot_word_next(watch->generation))
+		xa_erase(&ctx->watches, watch->slot);
+	atomic64_dec(&gdmabuf_watches);
+	kfree(watch);
+}
+
+static struct gdmabuf_watch *gdmabuf_context_create_watch(struct gdmabuf_context *ctx, u64 address,
+							  u64 length)
+{
+	struct gdmabuf_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!watch)
+		return ERR_PTR(-ENOMEM);
+	err = gdmabuf_context_get_slot(ctx, &watch->slot);
+	if (err) {
+		kfree(watch);
+		return ERR_PTR(err);
 	}
-	/* The next call begins with the next context. */
-	list_rotate_left(&contexts.list);
-	mutex_unlock(&contexts.lock);
-	return found;
+	watch->word = &ctx->status[watch->slot];
+	watch->generation = slot_word_next(*watch->word);
+	watch->node.start = address;
+	watch->node.last = address + length - 1;
+	WRITE_ONCE(*watch->word, watch->generation);
+	atomic64_inc(&gdmabuf_watches);
+	err = gdmabuf_notifier_add(ctx->notifier, watch);
+	if (!err)
+		return watch;
+	gdmabuf_context_free_watch(ctx, watch);
+	return ERR_PTR(err);
 }
 
-void gdmabuf_contexts_put_idle(struct list_head *idle)
+int gdmabuf_context_watch(struct gdmabuf_context *ctx, u64 address, u64 length, u32 *slot,
+			  u32 *generation)
 {
-	gdmabuf_context_put_all(idle);
+	struct gdmabuf_watch *watch;
+	int err;
+
+	/* An address with a tag, as of arm64, would never be reported. */
+	if (address >= TASK_SIZE || length > TASK_SIZE - address)
+		return -EFAULT;
+	err = gdmabuf_context_get_notifier(ctx) ?: gdmabuf_context_get_status(ctx);
+	if (err)
+		return err;
+	watch = gdmabuf_context_create_watch(ctx, address, length);
+	if (IS_ERR(watch))
+		return PTR_ERR(watch);
+	*slot = watch->slot;
+	*generation = watch->generation;
+	/* Comes last: from here on any thread may end the watch. */
+	err = xa_err(xa_store(&ctx->watches, watch->slot, watch, GFP_KERNEL_ACCOUNT));
+	if (err)
+		gdmabuf_context_free_watch(ctx, watch);
+	return err;
 }
 
-u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
+int gdmabuf_context_unwatch(struct gdmabuf_context *ctx, u32 slot, u32 generation)
 {
-	struct gdmabuf_pin *pin;
-	u64 budget, used = 0, over = 0;
-	LIST_HEAD(idle);
+	struct gdmabuf_watch *watch;
 
-	mutex_lock(&ctx->lock);
-	budget = ctx->budget[gdmabuf_kind_index(kind)];
-	list_for_each_entry(pin, &ctx->lru, lru)
-		if (pin->ops->kind == kind && gdmabuf_pin_is_idle_locked(pin))
-			used += pin->length;
-	if (used > budget)
-		over = gdmabuf_context_collect_idle_locked(ctx, kind, used - budget, U64_MAX,
-							   false, &idle);
-	mutex_unlock(&ctx->lock);
-	gdmabuf_context_put_all(&idle);
-	return used - over;
+	if (slot >= GDMABUF_WATCHES)
+		return -ENOENT;
+	xa_lock(&ctx->watches);
+	watch = xa_load(&ctx->watches, slot);
+	if (watch && watch->generation == generation)
+		__xa_store(&ctx->watches, slot, NULL, GFP_NOWAIT); /* reserves the slot */
+	else
+		watch = NULL;
+	xa_unlock(&ctx->watches);
+	if (!watch)
+		return -ENOENT;
+	gdmabuf_context_free_watch(ctx, watch);
+	return 0;
 }
 
-/* Frees what only ioctls need.  Buffers may live on. */
-static void gdmabuf_context_free_tables(struct gdmabuf_context *ctx)
+unsigned long gdmabuf_context_count_watches(struct gdmabuf_context *ctx)
 {
-	struct gdmabuf_pin **by_slot;
+	struct gdmabuf_watch *watch;
+	unsigned long slot, nr = 0;
 
-	mutex_lock(&ctx->lock);
-	by_slot = ctx->by_slot;
-	ctx->by_slot = NULL;
-	mutex_unlock(&ctx->lock);
-	kvfree(by_slot);
-	gdmabuf_slots_destroy(&ctx->slots);
-	gdmabuf_notifier_leave(ctx);
-	mmdrop(ctx->mm);
-	ctx->mm = NULL;
-	put_cred(ctx->cred);
-	ctx->cred = NULL;
+	xa_for_each(&ctx->watches, slot, watch)
+		nr++;
+	return nr;
 }
 
 void gdmabuf_context_close(struct gdmabuf_context *ctx)
 {
-	struct gdmabuf_pin *pin, *next;
-	LIST_HEAD(kept);
+	struct gdmabuf_watch *watch;
+	unsigned long slot;
 
-	mutex_lock(&ctx->lock);
-	list_for_each_entry_safe(pin, next, &ctx->lru, lru)
-		if (gdmabuf_pin_unlist_locked(pin))
-			list_add_tail(&pin->lru, &kept);
-	mutex_unlock(&ctx->lock);
-	list_for_each_entry_safe(pin, next, &kept, lru) {
-		list_del_init(&pin->lru);
-		gdmabuf_pin_put(pin);
-	}
-	gdmabuf_owner_collect(ctx->owner, UINT_MAX);
-	gdmabuf_host_watches_end(ctx);
-	gdmabuf_context_free_tables(ctx);
-	gdmabuf_context_put(ctx);
-}
-
-int gdmabuf_contexts_show(struct seq_file *seq, void *unused)
-{
-	struct gdmabuf_context *ctx;
-
-	seq_puts(seq, "total\n");
-	gdmabuf_stats_show(seq, &gdmabuf_total);
-	seq_printf(seq, "gdmabuf-watches:\t%lld\n", gdmabuf_watches_count());
-	gdmabuf_owners_show(seq);
-	mutex_lock(&contexts.lock);
-	list_for_each_entry(ctx, &contexts.list, link) {
-		seq_printf(seq, "process %d, user %u\n", pid_nr(ctx->owner->tgid),
-			   from_kuid_munged(seq_user_ns(seq), ctx->uid));
-		gdmabuf_stats_show(seq, &ctx->counters);
-	}
-	mutex_unlock(&contexts.lock);
-	return 0;
+	xa_for_each(&ctx->watches, slot, watch)
+		gdmabuf_context_free_watch(ctx, watch);
+	xa_destroy(&ctx->watches);
+	if (ctx->notifier)
+		gdmabuf_notifier_put(ctx->notifier);
+	if (ctx->status)
+		free_pages_exact(ctx->status, STATUS_SIZE);
+	mmdrop(ctx->mm);
+	kfree(ctx);
 }

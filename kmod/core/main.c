@@ -3,6 +3,7 @@
 #include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
@@ -38,16 +39,12 @@ static int gdmabuf_do_caps(struct call *call)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	cmd->out_caps = GDMABUF_CAP_HOST | GDMABUF_CAP_WATCH_HOST;
 	cmd->out_host_page_size = PAGE_SIZE;
 	cmd->out_gpu_page_size = 0;
-	cmd->out_slots = GDMABUF_SLOTS;
+	cmd->out_watches = GDMABUF_WATCHES;
 	memset(cmd->out_provider, 0, sizeof(cmd->out_provider));
-	if (IS_ENABLED(CONFIG_PCI_P2PDMA))
-		cmd->out_caps |= GDMABUF_CAP_P2PDMA;
 	provider = gdmabuf_provider_get();
 	if (provider) {
-		cmd->out_caps |= GDMABUF_CAP_GPU;
 		cmd->out_gpu_page_size = provider->page_size;
 		strscpy(cmd->out_provider, provider->name, sizeof(cmd->out_provider));
 		gdmabuf_provider_put(provider);
@@ -56,11 +53,11 @@ static int gdmabuf_do_caps(struct call *call)
 }
 
 static int gdmabuf_main_check_export(const struct gdmabuf_export *cmd,
-				     const struct gdmabuf_pin_ops *ops)
+				     const struct gdmabuf_kind *kind)
 {
-	u64 page_size = ops->page_size();
+	u64 page_size = kind->page_size();
 
-	if (cmd->flags & ~ops->flags || cmd->reserved || !page_size)
+	if (cmd->flags & ~kind->flags || cmd->reserved || !page_size)
 		return -EOPNOTSUPP;
 	if (!range_is_valid(cmd->address, cmd->length, page_size))
 		return -EINVAL;
@@ -68,57 +65,48 @@ static int gdmabuf_main_check_export(const struct gdmabuf_export *cmd,
 	return cmd->length >> PAGE_SHIFT > INT_MAX ? -EINVAL : 0;
 }
 
-/* The two steps that cannot be undone, keeping the pin and installing the descriptor, come last. */
-static int gdmabuf_main_export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *ops)
+/* Installing the descriptor, which cannot be undone, comes last. */
+static int gdmabuf_main_export_as(int fd, struct call *call, const struct gdmabuf_kind *kind)
 {
 	struct gdmabuf_export *cmd = call->cmd;
-	struct gdmabuf_pin *pin;
 	struct dma_buf *dmabuf;
-	bool hit;
 	int err;
 
-	err = gdmabuf_pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin, &hit);
-	if (err)
-		return err;
-	cmd->out_fd = fd;
-	cmd->out_slot = pin->slot;
-	cmd->out_generation = pin->generation;
-	dmabuf = gdmabuf_buffer_create(pin, cmd->address - pin->address, cmd->length, cmd->flags);
+	dmabuf = gdmabuf_buffer_export(kind, cmd->address, cmd->length, cmd->flags);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
+	cmd->out_fd = fd;
 	err = gdmabuf_main_respond(call, sizeof(*cmd));
-	if (err) {
+	if (err)
 		dma_buf_put(dmabuf);
-		return err;
-	}
-	gdmabuf_pin_exported(pin, cmd->flags & GDMABUF_KEEP, hit);
-	fd_install(fd, dmabuf->file);
-	return 0;
+	else
+		fd_install(fd, dmabuf->file);
+	return err;
 }
 
-static int gdmabuf_do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
+static int gdmabuf_main_export(struct call *call, const struct gdmabuf_kind *kind)
 {
-	int fd, err = gdmabuf_main_check_export(call->cmd, ops);
+	int fd, err = gdmabuf_main_check_export(call->cmd, kind);
 
 	if (err)
 		return err;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	err = gdmabuf_main_export_as(fd, call, ops);
+	err = gdmabuf_main_export_as(fd, call, kind);
 	if (err)
 		put_unused_fd(fd);
 	return err;
 }
 
-static int gdmabuf_do_export_gpu(struct call *call)
-{
-	return gdmabuf_do_export(call, &gdmabuf_gpu_pin_ops);
-}
-
 static int gdmabuf_do_export_host(struct call *call)
 {
-	return gdmabuf_do_export(call, &gdmabuf_host_pin_ops);
+	return gdmabuf_main_export(call, &gdmabuf_host_kind);
+}
+
+static int gdmabuf_do_export_gpu(struct call *call)
+{
+	return gdmabuf_main_export(call, &gdmabuf_gpu_kind);
 }
 
 static int gdmabuf_do_watch_host(struct call *call)
@@ -130,122 +118,30 @@ static int gdmabuf_do_watch_host(struct call *call)
 		return -EOPNOTSUPP;
 	if (!range_is_valid(cmd->address, cmd->length, PAGE_SIZE))
 		return -EINVAL;
-	err = gdmabuf_host_watch_create(call->ctx, cmd->address, cmd->length, &cmd->out_slot,
-					&cmd->out_generation);
+	err = gdmabuf_context_watch(call->ctx, cmd->address, cmd->length, &cmd->out_slot,
+				    &cmd->out_generation);
 	if (err)
 		return err;
 	err = gdmabuf_main_respond(call, sizeof(*cmd));
 	if (err)
-		gdmabuf_host_watch_end(call->ctx, cmd->out_slot, cmd->out_generation);
+		gdmabuf_context_unwatch(call->ctx, cmd->out_slot, cmd->out_generation);
 	return err;
 }
 
-static void gdmabuf_main_fill_query(struct gdmabuf_query *cmd, const struct gdmabuf_buffer *buffer,
-				    bool own)
+static int gdmabuf_do_unwatch_host(struct call *call)
 {
-	const struct gdmabuf_pin *pin = buffer->pin;
-
-	cmd->out_kind = pin->ops->kind;
-	cmd->out_flags = buffer->flags;
-	cmd->out_state = (test_bit(PIN_STALE, &pin->state) ? GDMABUF_STALE : 0) |
-			 (test_bit(PIN_REVOKED, &pin->state) ? GDMABUF_REVOKED : 0);
-	cmd->out_length = buffer->length;
-	cmd->out_address = own ? pin->address + buffer->offset : 0;
-	cmd->out_slot = own ? pin->slot : 0;
-	cmd->out_generation = own ? pin->generation : 0;
-	cmd->out_offset = own ? buffer->offset : 0;
-	cmd->out_pin_length = own ? pin->length : 0;
-}
-
-static int gdmabuf_do_query(struct call *call)
-{
-	struct gdmabuf_query *cmd = call->cmd;
-	struct gdmabuf_buffer *buffer;
-	struct dma_buf *dmabuf;
+	struct gdmabuf_watch_id *cmd = call->cmd;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	dmabuf = dma_buf_get(cmd->fd);
-	if (IS_ERR(dmabuf))
-		return -EBADF;
-	buffer = gdmabuf_buffer_of(dmabuf);
-	if (buffer)
-		gdmabuf_main_fill_query(cmd, buffer, buffer->pin->ctx == call->ctx);
-	dma_buf_put(dmabuf);
-	return buffer ? gdmabuf_main_respond(call, sizeof(*cmd)) : -EBADF;
-}
-
-static int gdmabuf_do_drop(struct call *call)
-{
-	struct gdmabuf_pin_id *cmd = call->cmd;
-	struct gdmabuf_pin *pin;
-	bool used;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	pin = gdmabuf_pin_find_slot(call->ctx, cmd->slot, cmd->generation);
-	if (!pin)
-		return gdmabuf_host_watch_end(call->ctx, cmd->slot, cmd->generation);
-	used = gdmabuf_pin_drop(pin);
-	gdmabuf_pin_put(pin);
-	return used ? -EBUSY : 0;
-}
-
-static int gdmabuf_do_budget(struct call *call)
-{
-	struct gdmabuf_budget *cmd = call->cmd;
-	struct gdmabuf_context *ctx = call->ctx;
-
-	if (cmd->flags || cmd->reserved)
-		return -EOPNOTSUPP;
-	if (cmd->kind != GDMABUF_KIND_HOST && cmd->kind != GDMABUF_KIND_GPU)
-		return -EOPNOTSUPP;
-	mutex_lock(&ctx->lock);
-	cmd->out_bytes = ctx->budget[gdmabuf_kind_index(cmd->kind)];
-	ctx->budget[gdmabuf_kind_index(cmd->kind)] = cmd->bytes;
-	mutex_unlock(&ctx->lock);
-	cmd->out_used = gdmabuf_context_trim(ctx, cmd->kind);
-	return gdmabuf_main_respond(call, sizeof(*cmd));
-}
-
-static int gdmabuf_do_stats(struct call *call)
-{
-	const struct gdmabuf_counters *c = &call->ctx->counters;
-	struct gdmabuf_stats *cmd = call->cmd;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	cmd->out_host_pins = atomic64_read(&c->pins[0]);
-	cmd->out_host_bytes = atomic64_read(&c->bytes[0]);
-	cmd->out_gpu_pins = atomic64_read(&c->pins[1]);
-	cmd->out_gpu_bytes = atomic64_read(&c->bytes[1]);
-	cmd->out_exports = atomic64_read(&c->exports);
-	cmd->out_hits = atomic64_read(&c->hits);
-	cmd->out_evictions = atomic64_read(&c->evictions);
-	cmd->out_retries = atomic64_read(&c->retries);
-	cmd->out_stale = atomic64_read(&c->stale);
-	cmd->out_revoked = atomic64_read(&c->revoked);
-	cmd->out_host_watches = atomic64_read(&c->host_watches);
-	return gdmabuf_main_respond(call, sizeof(*cmd));
-}
-
-static int gdmabuf_do_diag(struct call *call)
-{
-	struct gdmabuf_diag *cmd = call->cmd;
-	int err = cmd->flags ? -EOPNOTSUPP : gdmabuf_diag_pci(cmd);
-
-	return err ? err : gdmabuf_main_respond(call, sizeof(*cmd));
+	return gdmabuf_context_unwatch(call->ctx, cmd->slot, cmd->generation);
 }
 
 union command {
 	struct gdmabuf_caps caps;
 	struct gdmabuf_export export;
-	struct gdmabuf_query query;
-	struct gdmabuf_pin_id pin_id;
-	struct gdmabuf_budget budget;
-	struct gdmabuf_stats stats;
-	struct gdmabuf_diag diag;
 	struct gdmabuf_watch_host watch_host;
+	struct gdmabuf_watch_id watch_id;
 };
 
 /* @last is the last member of the first version of the struct. */
@@ -261,14 +157,10 @@ static const struct {
 	int (*execute)(struct call *call);
 } ops[] = {
 	OP(GDMABUF_CMD_CAPS, gdmabuf_caps, out_provider, gdmabuf_do_caps),
-	OP(GDMABUF_CMD_EXPORT_GPU, gdmabuf_export, reserved, gdmabuf_do_export_gpu),
 	OP(GDMABUF_CMD_EXPORT_HOST, gdmabuf_export, reserved, gdmabuf_do_export_host),
-	OP(GDMABUF_CMD_QUERY, gdmabuf_query, out_pin_length, gdmabuf_do_query),
-	OP(GDMABUF_CMD_DROP, gdmabuf_pin_id, generation, gdmabuf_do_drop),
-	OP(GDMABUF_CMD_BUDGET, gdmabuf_budget, out_used, gdmabuf_do_budget),
-	OP(GDMABUF_CMD_STATS, gdmabuf_stats, out_revoked, gdmabuf_do_stats),
-	OP(GDMABUF_CMD_DIAG, gdmabuf_diag, out_distance, gdmabuf_do_diag),
+	OP(GDMABUF_CMD_EXPORT_GPU, gdmabuf_export, reserved, gdmabuf_do_export_gpu),
 	OP(GDMABUF_CMD_WATCH_HOST, gdmabuf_watch_host, out_generation, gdmabuf_do_watch_host),
+	OP(GDMABUF_CMD_UNWATCH_HOST, gdmabuf_watch_id, generation, gdmabuf_do_unwatch_host),
 };
 
 static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long arg)
@@ -284,7 +176,6 @@ static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long
 	err = gdmabuf_context_check(call.ctx);
 	if (err)
 		return err;
-	gdmabuf_owner_collect(call.ctx->owner, GDMABUF_COLLECT_SOME);
 	if (get_user(call.user_size, (u32 __user *)call.user))
 		return -EFAULT;
 	if (call.user_size < ops[nr].min)
@@ -319,14 +210,13 @@ static int gdmabuf_mmap(struct file *file, struct vm_area_struct *vma)
 	struct gdmabuf_context *ctx = file->private_data;
 	int err = gdmabuf_context_check(ctx);
 
-	return err ? err : gdmabuf_slots_mmap(&ctx->slots, vma);
+	return err ? err : gdmabuf_context_mmap(ctx, vma);
 }
 
 static void gdmabuf_fdinfo(struct seq_file *seq, struct file *file)
 {
-	struct gdmabuf_context *ctx = file->private_data;
-
-	gdmabuf_stats_show(seq, &ctx->counters);
+	seq_printf(seq, "gdmabuf-watches:\t%lu\n",
+		   gdmabuf_context_count_watches(file->private_data));
 }
 
 static const struct file_operations fops = {
@@ -350,47 +240,29 @@ static int __init gdmabuf_init(void)
 {
 	int err;
 
-	/* WQ_MEM_RECLAIM: work items of the shrinker free memory. */
-	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND, 0);
 	if (!gdmabuf_wq)
 		return -ENOMEM;
-	err = gdmabuf_shrinker_create();
-	if (err)
-		goto destroy_wq;
-	gdmabuf_owners_init();
-	gdmabuf_memlocks_init();
-	gdmabuf_stats_create();
 	err = misc_register(&device);
-	if (err)
-		goto destroy_stats;
+	if (err) {
+		destroy_workqueue(gdmabuf_wq);
+		return err;
+	}
+	gdmabuf_totals_create();
 	return 0;
-
-destroy_stats:
-	gdmabuf_stats_destroy();
-	gdmabuf_memlocks_exit();
-	gdmabuf_owners_exit();
-	gdmabuf_shrinker_destroy();
-destroy_wq:
-	destroy_workqueue(gdmabuf_wq);
-	return err;
 }
 
 /*
- * All contexts are closed and all dma-bufs released, because both hold the module.  Work items may
- * still be pending.
+ * All contexts are closed and all dma-bufs released, because both hold the module.  The work that
+ * dropped a provider, and with it the last reference to this module, may not have returned.
  */
 static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
-	/* Idle pins taken by the shrinker are still watched.  Afterwards no pin is left. */
-	gdmabuf_shrinker_destroy();
-	/* Invalidations queue work. */
+	gdmabuf_totals_destroy();
 	gdmabuf_notifiers_exit();
 	destroy_workqueue(gdmabuf_wq);
-	gdmabuf_stats_destroy();
-	gdmabuf_owners_exit();
-	gdmabuf_quotas_exit();
-	gdmabuf_memlocks_exit();
+	gdmabuf_users_exit();
 }
 
 module_init(gdmabuf_init);

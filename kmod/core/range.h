@@ -17,12 +17,6 @@ static inline bool range_is_valid(u64 address, u64 length, u64 page_size)
 	return address + length > address && !((address | length) & (page_size - 1));
 }
 
-/* For valid ranges. */
-static inline bool range_covers(u64 address, u64 length, u64 part, u64 part_length)
-{
-	return address <= part && part + part_length <= address + length;
-}
-
 /* for (run_first(&it, runs, offset, length); it.length; run_next(&it)): @length is not 0. */
 struct gdmabuf_run_iter {
 	const struct gdmabuf_run *run;

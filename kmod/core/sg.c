@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Buffers for devices: scatterlists of DMA addresses. */
+/*
+ * Buffers for devices: scatterlists of DMA addresses.
+ *
+ * Host memory has struct pages, and is open to all devices.  Scatterlists of GPU memory have none.
+ * A dynamic importer declares by peer2peer that it needs none; a static importer cannot declare
+ * anything, and may only have the kernel's mapping (vmap), as cameras' drivers do.
+ *
+ * The pages never move, so there is no pin operation.
+ */
 #include <linux/dma-mapping.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
 #include "core.h"
+
+int gdmabuf_sg_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
+{
+	return attachment->importer_ops && !attachment->peer2peer ? -EOPNOTSUPP : 0;
+}
 
 struct gdmabuf_map {
 	struct list_head link;		/* buffer->maps_lock: in buffer->maps, of host memory */
@@ -33,7 +46,7 @@ static u64 gdmabuf_sg_max_segment_host(struct device *dev)
 
 static unsigned int gdmabuf_sg_count_runs(const struct gdmabuf_buffer *buffer, u64 max)
 {
-	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, max);
+	return runs_count(buffer->runs, 0, buffer->length, max);
 }
 
 /* @runs: capacity of runs[].  -EINVAL, -ENOMEM. */
@@ -95,7 +108,7 @@ static int gdmabuf_sg_map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map
 	struct scatterlist *sg = map->sgt.sgl;
 	struct gdmabuf_run_iter it;
 
-	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
+	run_first(&it, buffer->runs, 0, buffer->length);
 	for (; it.length; run_next(&it)) {
 		dma_addr_t start = dma_map_resource(map->dev, it.start, it.length, map->dir,
 						    DMA_ATTR_SKIP_CPU_SYNC);
@@ -127,7 +140,9 @@ struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
 	struct gdmabuf_map *map;
 	int err;
 
-	map = gdmabuf_sg_create(attachment, max, gdmabuf_sg_count_runs(buffer, U64_MAX), dir);
+	if (!attachment->importer_ops)
+		return ERR_PTR(-EOPNOTSUPP);
+	map = gdmabuf_sg_create(attachment, max, buffer->nr_runs, dir);
 	if (IS_ERR(map))
 		return ERR_CAST(map);
 	err = gdmabuf_sg_map_runs(buffer, map, max);
@@ -156,7 +171,7 @@ static void gdmabuf_sg_set_pages(struct gdmabuf_buffer *buffer, struct gdmabuf_m
 	struct gdmabuf_run_iter it;
 	u64 done;
 
-	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
+	run_first(&it, buffer->runs, 0, buffer->length);
 	for (; it.length; run_next(&it))
 		for (done = 0; done < it.length; done += max, sg = sg_next(sg))
 			sg_set_page(sg, pfn_to_page(PHYS_PFN(it.start + done)),

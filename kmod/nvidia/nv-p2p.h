@@ -85,19 +85,9 @@ struct nvidia_p2p_page_table {
 #define NVIDIA_P2P_FLAGS_FORCE_BAR1_MAPPING 1
 
 /*
- * Pins GPU memory of the calling process, aligned to 64 KiB, until put_pages() in the same process,
- * or until the memory is freed.  In the second case the driver, holding its lock, calls
- * @free_callback with @data.  The callback, never NULL, must call free_page_table() instead of
- * put_pages().  Get and put sleep.
+ * Pins GPU memory of the calling process, aligned to 64 KiB, until put_pages_persistent() in any
+ * process, even if the memory is freed.  Both sleep.
  */
-int nvidia_p2p_get_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
-			 uint64_t length, struct nvidia_p2p_page_table **page_table,
-			 void (*free_callback)(void *data), void *data);
-int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
-			 struct nvidia_p2p_page_table *page_table);
-int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table);
-
-/* Pins until put_pages_persistent() in any process, even if the memory is freed. */
 int nvidia_p2p_get_pages_persistent(uint64_t virtual_address, uint64_t length,
 				    struct nvidia_p2p_page_table **page_table, uint32_t flags);
 int nvidia_p2p_put_pages_persistent(uint64_t virtual_address,

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE 4096
 #define GPU_PAGE 65536
-#define SLOTS 128
+#define WATCHES 128
+#define DESCRIPTORS 1024
 #define DEVICE "gdmabuf-device"
 #define OWNER (PAGE - 4) /* offset of the opener's process id in the device's file */
 
@@ -24,20 +26,13 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg);
 
 struct fake_gdmabuf fake_gdmabuf;
 
-enum { FAKE_WATCH = 2 };
-
-struct pin {
-	uint64_t address, length;
-	uint32_t generation; /* 0: never used */
-	int kind;	     /* 0: host, 1: GPU, FAKE_WATCH */
-	bool kept;
+struct watch {
+	uint64_t address, length; /* length 0: no watch */
+	uint32_t generation;	  /* even; the word of a stale watch is odd */
 };
 
-static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER; /* pins that are watches */
-static struct pin pins[SLOTS];
-static uint64_t exports, hits, evictions;
-static uint32_t last; /* the last export's slot */
-static uint64_t last_address;
+static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+static struct watch watches[WATCHES];
 static int last_device = -1;
 static uint32_t process = 1; /* as fake_gdmabuf_child() counts */
 
@@ -46,12 +41,17 @@ void fake_gdmabuf_child(void)
 	process++;
 }
 
-bool fake_gdmabuf_is_device(int fd)
+static bool fake_descriptor_is(int fd, const char *name)
 {
 	char path[64], target[128] = "";
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, DEVICE);
+	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, name);
+}
+
+bool fake_gdmabuf_is_device(int fd)
+{
+	return fake_descriptor_is(fd, DEVICE);
 }
 
 bool fake_gdmabuf_is_own(int fd)
@@ -78,8 +78,6 @@ static int fake_gdmabuf_set_errno(int error)
 	return -1;
 }
 
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* threads may be the first at once */
-
 int __wrap_open(const char *path, int flags, ...)
 {
 	int fd;
@@ -94,12 +92,10 @@ int __wrap_open(const char *path, int flags, ...)
 	if (ftruncate(fd, PAGE))
 		abort();
 	fake_gdmabuf_set_own(fd);
-	pthread_mutex_lock(&opening);
+	pthread_mutex_lock(&fake_lock);
 	fake_gdmabuf.opens++;
-	memset(pins, 0, sizeof(pins));
-	memset(fake_gdmabuf.budget, 0xff, sizeof(fake_gdmabuf.budget));
-	exports = hits = evictions = 0;
-	pthread_mutex_unlock(&opening);
+	memset(watches, 0, sizeof(watches));
+	pthread_mutex_unlock(&fake_lock);
 	return fd;
 }
 
@@ -107,98 +103,75 @@ static int fake_gdmabuf_answer_caps(struct gdmabuf_caps *caps)
 {
 	caps->out_host_page_size = PAGE;
 	caps->out_gpu_page_size = fake_gdmabuf.has_gpu ? GPU_PAGE : 0;
-	caps->out_slots = SLOTS;
-	caps->out_caps = GDMABUF_CAP_HOST | (fake_gdmabuf.is_old ? 0 : GDMABUF_CAP_WATCH_HOST);
+	caps->out_watches = WATCHES;
 	return 0;
 }
 
-static bool fake_pin_covers(const struct pin *pin, int kind, const struct gdmabuf_export *e)
+/* A dma-buf counts once, however many descriptors it has. */
+uint64_t fake_gdmabuf_pinned(void)
 {
-	return pin->kept && pin->kind == kind && e->address >= pin->address &&
-	       e->address + e->length <= pin->address + pin->length;
-}
-
-static uint64_t fake_pins_count_idle(int kind)
-{
+	static ino_t seen[DESCRIPTORS];
 	uint64_t bytes = 0;
+	int count = 0, i;
+	struct stat st;
 
-	for (int i = 0; i < SLOTS; i++)
-		bytes += pins[i].kept && pins[i].kind == kind ? pins[i].length : 0;
+	for (int fd = 3; fd < DESCRIPTORS; fd++) {
+		if (!fake_descriptor_is(fd, "gdmabuf-host") || fstat(fd, &st))
+			continue;
+		for (i = 0; i < count && seen[i] != st.st_ino;)
+			i++;
+		if (i < count)
+			continue;
+		seen[count++] = st.st_ino;
+		bytes += (uint64_t)st.st_size;
+	}
 	return bytes;
 }
 
-static void fake_pins_trim(int kind)
-{
-	for (int i = 0; i < SLOTS && fake_pins_count_idle(kind) > fake_gdmabuf.budget[kind]; i++) {
-		evictions += pins[i].kept && pins[i].kind == kind;
-		pins[i].kept = pins[i].kept && pins[i].kind != kind;
-	}
-}
-
-/* Slots are taken in turn; the first export of each context has slot 0 and generation 1. */
-static int fake_pins_take(int kind, const struct gdmabuf_export *e)
-{
-	static int next;
-	int slot = 0;
-
-	while (slot < SLOTS && !fake_pin_covers(&pins[slot], kind, e))
-		slot++;
-	if (slot < SLOTS) {
-		hits++;
-		return slot;
-	}
-	for (slot = 0; slot < SLOTS && pins[slot].generation;)
-		slot++;
-	if (slot == SLOTS)
-		slot = next++ % SLOTS;
-	pins[slot] = (struct pin){ e->address, e->length, pins[slot].generation + 1, kind, false };
-	return slot;
-}
-
-static int fake_gdmabuf_answer_export(int device, int kind, struct gdmabuf_export *e)
+static int fake_gdmabuf_export(bool is_gpu, struct gdmabuf_export *e)
 {
 	if (fake_gdmabuf.error)
 		return fake_gdmabuf_set_errno(fake_gdmabuf.error);
-	if (fake_gdmabuf.exporting)
-		fake_gdmabuf.exporting();
-	e->out_fd = memfd_create("gdmabuf-export", MFD_CLOEXEC);
+	if (!is_gpu && fake_gdmabuf.host_error)
+		return fake_gdmabuf_set_errno(fake_gdmabuf.host_error);
+	if (!is_gpu && fake_gdmabuf.memlock &&
+	    fake_gdmabuf_pinned() + e->length > fake_gdmabuf.memlock)
+		return fake_gdmabuf_set_errno(EDQUOT);
+	e->out_fd = memfd_create(is_gpu ? "gdmabuf-gpu" : "gdmabuf-host", MFD_CLOEXEC);
 	if (e->out_fd < 0)
 		return -1;
-	e->out_slot = (uint32_t)fake_pins_take(kind, e);
-	e->out_generation = pins[e->out_slot].generation;
-	pins[e->out_slot].kept |= e->flags & GDMABUF_KEEP;
+	if (ftruncate(e->out_fd, (off_t)e->length))
+		abort();
 	fake_gdmabuf.flags = e->flags;
-	last = e->out_slot;
-	last_address = e->address;
-	last_device = device;
-	exports++;
-	fake_gdmabuf_put_word(device, e->flags & GDMABUF_UNWATCHED ? 0 : e->out_generation,
-			      e->out_slot * 4);
-	fake_pins_trim(kind);
+	fake_gdmabuf.exports++;
 	return 0;
 }
 
-void fake_gdmabuf_free_last(void)
+static int fake_gdmabuf_answer_export(bool is_gpu, struct gdmabuf_export *e)
 {
-	pins[last].generation++;
-	fake_gdmabuf_put_word(last_device, pins[last].generation, last * 4);
+	int ret;
+
+	if (fake_gdmabuf.exporting)
+		fake_gdmabuf.exporting();
+	pthread_mutex_lock(&fake_lock);
+	ret = fake_gdmabuf_export(is_gpu, e);
+	pthread_mutex_unlock(&fake_lock);
+	return ret;
 }
 
-/* A slot that has had a watch is taken again, with the next generation but one, as the module's. */
-static int fake_gdmabuf_take_watch(int device, struct gdmabuf_watch_host *w)
+static int fake_gdmabuf_watch(int device, struct gdmabuf_watch_host *w)
 {
 	uint32_t slot = 0;
 
 	if (fake_gdmabuf.watch_error)
 		return fake_gdmabuf_set_errno(fake_gdmabuf.watch_error);
-	while (slot < SLOTS && (pins[slot].length || pins[slot].kind == FAKE_WATCH))
+	while (slot < WATCHES && watches[slot].length)
 		slot++;
-	if (slot == SLOTS)
-		return fake_gdmabuf_set_errno(ENOSPC);
-	pins[slot] =
-		(struct pin){ w->address, w->length, pins[slot].generation + 2, FAKE_WATCH, false };
+	if (slot == WATCHES)
+		return fake_gdmabuf_set_errno(EDQUOT);
+	watches[slot] = (struct watch){ w->address, w->length, watches[slot].generation + 2 };
 	w->out_slot = slot;
-	w->out_generation = pins[slot].generation;
+	w->out_generation = watches[slot].generation;
 	last_device = device;
 	fake_gdmabuf_put_word(device, w->out_generation, slot * 4);
 	fake_gdmabuf.watches++;
@@ -211,9 +184,9 @@ static int fake_gdmabuf_answer_watch(int device, struct gdmabuf_watch_host *w)
 
 	if (fake_gdmabuf.watching)
 		fake_gdmabuf.watching();
-	pthread_mutex_lock(&watches_lock);
-	ret = fake_gdmabuf_take_watch(device, w);
-	pthread_mutex_unlock(&watches_lock);
+	pthread_mutex_lock(&fake_lock);
+	ret = fake_gdmabuf_watch(device, w);
+	pthread_mutex_unlock(&fake_lock);
 	return ret;
 }
 
@@ -221,81 +194,40 @@ void fake_gdmabuf_change(const void *address, uint64_t length)
 {
 	uint64_t first = (uintptr_t)address;
 
-	pthread_mutex_lock(&watches_lock);
-	for (uint32_t slot = 0; slot < SLOTS; slot++)
-		if (pins[slot].kind == FAKE_WATCH &&
-		    first < pins[slot].address + pins[slot].length &&
-		    pins[slot].address < first + length)
-			fake_gdmabuf_put_word(last_device, pins[slot].generation + 1, slot * 4);
-	pthread_mutex_unlock(&watches_lock);
+	pthread_mutex_lock(&fake_lock);
+	for (uint32_t slot = 0; slot < WATCHES; slot++)
+		if (watches[slot].length && first < watches[slot].address + watches[slot].length &&
+		    watches[slot].address < first + length)
+			fake_gdmabuf_put_word(last_device, watches[slot].generation | 1, slot * 4);
+	pthread_mutex_unlock(&fake_lock);
 }
 
-static int fake_gdmabuf_end_watch(int device, uint32_t slot)
+static int fake_gdmabuf_unwatch(int device, const struct gdmabuf_watch_id *id)
 {
-	fake_gdmabuf_put_word(device, pins[slot].generation + 1, slot * 4);
-	pins[slot] = (struct pin){ .generation = pins[slot].generation };
+	if (id->slot >= WATCHES || !watches[id->slot].length ||
+	    watches[id->slot].generation != id->generation)
+		return fake_gdmabuf_set_errno(ENOENT);
+	watches[id->slot].length = 0;
+	fake_gdmabuf_put_word(device, id->generation | 1, id->slot * 4);
 	fake_gdmabuf.watches--;
 	return 0;
 }
 
-/* The last export is asked about, always. */
-static int fake_gdmabuf_answer_query(struct gdmabuf_query *q)
-{
-	const struct pin *pin = &pins[last];
-
-	q->out_generation = pin->generation;
-	q->out_slot = last;
-	q->out_offset = last_address - pin->address;
-	q->out_address = last_address;
-	q->out_pin_length = pin->length;
-	return 0;
-}
-
-static int fake_gdmabuf_drop(int device, const struct gdmabuf_pin_id *id)
-{
-	if (id->slot >= SLOTS || pins[id->slot].generation != id->generation)
-		return fake_gdmabuf_set_errno(ENOENT);
-	if (pins[id->slot].kind == FAKE_WATCH)
-		return fake_gdmabuf_end_watch(device, id->slot);
-	pins[id->slot].kept = false;
-	return 0;
-}
-
-static int fake_gdmabuf_answer_drop(int device, const struct gdmabuf_pin_id *id)
+static int fake_gdmabuf_answer_unwatch(int device, const struct gdmabuf_watch_id *id)
 {
 	int ret;
 
-	pthread_mutex_lock(&watches_lock);
-	ret = fake_gdmabuf_drop(device, id);
-	pthread_mutex_unlock(&watches_lock);
+	pthread_mutex_lock(&fake_lock);
+	ret = fake_gdmabuf_unwatch(device, id);
+	pthread_mutex_unlock(&fake_lock);
 	return ret;
-}
-
-static int fake_gdmabuf_answer_budget(struct gdmabuf_budget *b)
-{
-	int kind = b->kind == GDMABUF_KIND_GPU;
-
-	b->out_bytes = fake_gdmabuf.budget[kind];
-	fake_gdmabuf.budget[kind] = b->bytes;
-	fake_pins_trim(kind);
-	b->out_used = fake_pins_count_idle(kind);
-	return 0;
-}
-
-static int fake_gdmabuf_answer_stats(struct gdmabuf_stats *s)
-{
-	s->out_host_bytes = fake_pins_count_idle(0);
-	s->out_gpu_bytes = fake_pins_count_idle(1);
-	s->out_exports = exports;
-	s->out_hits = hits;
-	s->out_evictions = evictions;
-	return 0;
 }
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
-	if (request < GDMABUF_CAPS || request > GDMABUF_WATCH_HOST)
+	if (request < GDMABUF_CAPS || request > GDMABUF_UNWATCH_HOST)
 		return __real_ioctl(fd, request, arg);
+	fake_gdmabuf.calls++;
 	if (!fake_gdmabuf_is_device(fd))
 		return fake_gdmabuf_set_errno(ENOTTY);
 	if (!fake_gdmabuf_is_own(fd))
@@ -304,21 +236,12 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	case GDMABUF_CAPS:
 		return fake_gdmabuf_answer_caps(arg);
 	case GDMABUF_EXPORT_HOST:
-		return fake_gdmabuf_answer_export(fd, 0, arg);
+		return fake_gdmabuf_answer_export(false, arg);
 	case GDMABUF_EXPORT_GPU:
-		return fake_gdmabuf_answer_export(fd, 1, arg);
-	case GDMABUF_QUERY:
-		return fake_gdmabuf_answer_query(arg);
-	case GDMABUF_DROP:
-		return fake_gdmabuf_answer_drop(fd, arg);
+		return fake_gdmabuf_answer_export(true, arg);
 	case GDMABUF_WATCH_HOST:
-		return fake_gdmabuf.is_old ? fake_gdmabuf_set_errno(ENOTTY)
-					   : fake_gdmabuf_answer_watch(fd, arg);
-	case GDMABUF_BUDGET:
-		return fake_gdmabuf_answer_budget(arg);
-	case GDMABUF_STATS:
-		return fake_gdmabuf_answer_stats(arg);
+		return fake_gdmabuf_answer_watch(fd, arg);
 	default:
-		return fake_gdmabuf_set_errno(ENOTTY);
+		return fake_gdmabuf_answer_unwatch(fd, arg);
 	}
 }

@@ -14,6 +14,7 @@
 #include <linux/gdmabuf.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -25,6 +26,17 @@ static struct export_range export_range_of(uintptr_t address, size_t size, unsig
 
 	EXPECT_EQ(export_dmabuf(address, size, options, &range), 0);
 	return range;
+}
+
+/* The dma-buf of an export, which is closed. */
+static ino_t export_inode(uintptr_t address, size_t size, unsigned int options)
+{
+	struct export_range range = export_range_of(address, size, options);
+	struct stat st;
+
+	EXPECT_EQ(fstat(range.fd, &st), 0);
+	close(range.fd);
+	return st.st_ino;
 }
 
 static uint64_t export_count_pinned(void)
@@ -55,55 +67,6 @@ static void export_test_begin(void)
 	fake_cuda_reset(1);
 }
 
-TEST(kept_host, "Host memory that the module keeps is counted, until an invalidation.")
-{
-	uintptr_t p = export_map_host(4 * PAGE);
-	struct cache_stats before, after;
-
-	export_test_begin();
-	export_stats(&before);
-	close(export_range_of(p, 4 * PAGE, EXPORT_KEEP).fd);
-	close(export_range_of(p + PAGE, PAGE, EXPORT_KEEP).fd);
-	export_stats(&after);
-	EXPECT_EQ(after.bytes_pinned, 4 * PAGE);
-	EXPECT_EQ(after.bytes_idle, 4 * PAGE);
-	EXPECT_EQ(after.misses - before.misses, 1);
-	EXPECT_EQ(after.hits - before.hits, 1);
-	export_invalidate(p + 3 * PAGE, 1);
-	EXPECT_EQ(export_count_pinned(), 0);
-	munmap((void *)p, 4 * PAGE);
-}
-
-TEST(kept_beside, "An export ends no other kept export.")
-{
-	uintptr_t p = export_map_host(4 * PAGE);
-
-	export_test_begin();
-	close(export_range_of(p, 4 * PAGE, EXPORT_KEEP).fd);
-	close(export_range_of(p, 2 * PAGE, 0).fd);
-	EXPECT_EQ(export_count_pinned(), 4 * PAGE);
-	export_invalidate(p, 4 * PAGE);
-	munmap((void *)p, 4 * PAGE);
-}
-
-TEST(kept_by_both, "An export of host memory is no miss of the cache of CUDA memory.")
-{
-	uintptr_t p = export_map_host(PAGE), gpu;
-	struct cache_stats before, after;
-
-	export_test_begin();
-	gpu = fake_cuda_alloc(0, GPU_PAGE);
-	close(export_range_of(gpu, PAGE, EXPORT_KEEP).fd);
-	export_stats(&before);
-	close(export_range_of(p, PAGE, EXPORT_KEEP).fd);
-	export_stats(&after);
-	EXPECT_EQ(after.misses - before.misses, 1);
-	export_invalidate(p, PAGE);
-	export_invalidate(gpu, GPU_PAGE);
-	fake_cuda_free(gpu);
-	munmap((void *)p, PAGE);
-}
-
 TEST(limit, "A limit of 0 keeps neither host memory nor GPU memory.")
 {
 	uintptr_t p = export_map_host(PAGE), gpu;
@@ -115,11 +78,11 @@ TEST(limit, "A limit of 0 keeps neither host memory nor GPU memory.")
 
 		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
 		EXPECT(export_count_pinned());
-		export_set_limits(is_gpu, 0, UINT64_MAX);
+		registration_set_limits(is_gpu, 0, UINT64_MAX);
 		EXPECT_EQ(export_count_pinned(), 0);
 		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
 		EXPECT_EQ(export_count_pinned(), 0);
-		export_set_limits(is_gpu, UINT64_MAX, UINT64_MAX);
+		registration_set_limits(is_gpu, UINT64_MAX, UINT64_MAX);
 		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
 		EXPECT(export_count_pinned());
 		export_invalidate(at, PAGE);
@@ -128,7 +91,8 @@ TEST(limit, "A limit of 0 keeps neither host memory nor GPU memory.")
 	munmap((void *)p, PAGE);
 }
 
-TEST(unwatched, "If CUDA reports the free, the module does not pin a second time for a watch.")
+TEST(by_module, "An export by the module of CUDA memory is pinned once, and remembered as long as "
+		"CUDA has the memory.")
 {
 	uintptr_t p, address = 0;
 	struct export_range range;
@@ -136,7 +100,6 @@ TEST(unwatched, "If CUDA reports the free, the module does not pin a second time
 	export_test_begin();
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	range = export_range_of(p, PAGE, EXPORT_MAPPABLE);
-	EXPECT(fake_gdmabuf.flags & GDMABUF_UNWATCHED);
 	EXPECT_EQ(origin_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - range.offset);
 	fake_cuda_free(p);
@@ -147,37 +110,39 @@ TEST(unwatched, "If CUDA reports the free, the module does not pin a second time
 	fake_cuda_free(p);
 }
 
-TEST(watched, "The module watches kept memory and memory that can be revoked.")
+TEST(kept_mappable, "With EXPORT_MAPPABLE the module's dma-buf is kept, beside CUDA's own.")
 {
+	ino_t mappable, plain;
 	uintptr_t p;
 
 	export_test_begin();
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
-	close(export_range_of(p, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP).fd);
-	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
-	close(export_range_of(p, PAGE, EXPORT_REVOCABLE).fd);
-	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_REVOCABLE);
+	plain = export_inode(p, PAGE, EXPORT_KEEP);
+	mappable = export_inode(p, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP);
+	EXPECT(plain != mappable);
+	fake_gdmabuf.error = EIO;
+	EXPECT_EQ(export_inode(p + GPU_PAGE, PAGE, EXPORT_KEEP), plain);
+	EXPECT_EQ(export_inode(p + GPU_PAGE, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP), mappable);
+	fake_gdmabuf.error = 0;
+	EXPECT_EQ(export_count_pinned(), 4 * GPU_PAGE);
 	export_invalidate(p, PAGE);
+	EXPECT_EQ(export_count_pinned(), 0);
 	fake_cuda_free(p);
 }
 
-TEST(several_allocations,
-     "The module keeps no range of several allocations, and watches the first allocation.")
+TEST(several_allocations, "A range of several allocations is not kept by the module.")
 {
 	struct fake_cuda_segment segments[] = { { 0, FAKE_CUDA_GRANULARITY, 1 },
 						{ 0, FAKE_CUDA_GRANULARITY, 1 } };
 	uintptr_t p;
+	ino_t first;
 
 	export_test_begin();
 	p = fake_cuda_vmm(segments, 2);
-	for (int keep = 0; keep <= 1; keep++) {
-		close(export_range_of(p, FAKE_CUDA_GRANULARITY + PAGE,
-				      EXPORT_MAPPABLE | (keep ? EXPORT_KEEP : 0))
-			      .fd);
-		EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_UNWATCHED);
-	}
-	close(export_range_of(p, FAKE_CUDA_GRANULARITY + PAGE, EXPORT_REVOCABLE).fd);
-	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_REVOCABLE);
+	first = export_inode(p, FAKE_CUDA_GRANULARITY + PAGE, EXPORT_MAPPABLE | EXPORT_KEEP);
+	EXPECT_EQ(export_count_pinned(), 0);
+	EXPECT(export_inode(p, FAKE_CUDA_GRANULARITY + PAGE, EXPORT_MAPPABLE | EXPORT_KEEP) !=
+	       first);
 	fake_cuda_vmm_free(p);
 }
 
@@ -190,8 +155,17 @@ static void free_now(void)
 	EXPECT_EQ(fake_cuda_alloc_at(0, GPU_PAGE, to_be_freed), to_be_freed);
 }
 
-TEST(freed_meanwhile,
-     "If the memory is freed during the export, the error is -ENODEV and no descriptor is left.")
+static const struct freed_row {
+	const char *name;
+	unsigned int options;
+} freed_rows[] = {
+	{ "plain", EXPORT_MAPPABLE },
+	{ "kept", EXPORT_MAPPABLE | EXPORT_KEEP },
+};
+
+TEST_EACH(freed_meanwhile, struct freed_row, freed_rows,
+	  "If the memory is freed during the export, the error is -ENODEV and no descriptor is "
+	  "left.")
 {
 	struct export_range range = { -7, 7, 7 };
 	uintptr_t p;
@@ -200,9 +174,10 @@ TEST(freed_meanwhile,
 	p = fake_cuda_alloc(0, GPU_PAGE);
 	to_be_freed = p;
 	fake_gdmabuf.exporting = free_now;
-	EXPECT_EQ(export_dmabuf(p, PAGE, EXPORT_MAPPABLE, &range), -ENODEV);
+	EXPECT_EQ(export_dmabuf(p, PAGE, row->options, &range), -ENODEV);
 	EXPECT(strstr(log_last(), "freed meanwhile"));
 	EXPECT_EQ(range.fd, -7);
+	EXPECT_EQ(export_count_pinned(), 0);
 	fake_cuda_free(p);
 }
 
@@ -253,32 +228,41 @@ static void export_without_cuda(bool without)
 	fake_cuda_set_attribute(0, 124, !without); /* CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED */
 }
 
-TEST(registered_by_module,
-     "A registration made by the module is found by the status word, without a call of libcuda.")
+static bool export_find_gpu(uintptr_t address, size_t size, struct registration *registration)
+{
+	*registration = (struct registration){ 0 };
+	return registration_find(REGISTRATION_BY_CUDA, REGISTRATION_BY_MODULE, address, size,
+				 &registration->ref);
+}
+
+TEST(registered_by_module, "A registration made by the module is of the allocation, and a hit asks "
+			   "CUDA for the buffer id "
+			   "alone.")
 {
 	struct registration first, again;
 	uintptr_t p;
-	int calls;
+	int calls, module;
 
 	export_test_begin();
 	export_without_cuda(true);
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	EXPECT_EQ(export_register(p, PAGE, &first), 0);
-	EXPECT_EQ(fake_gdmabuf.flags, 0); /* watched, and not kept: the descriptor keeps */
 	EXPECT_EQ(first.ref.pin->base, p);
 	EXPECT_EQ(first.ref.pin->size, 2 * GPU_PAGE);
 	calls = fake_cuda_calls(NULL);
-	EXPECT(registration_find(p + GPU_PAGE, PAGE, &again));
+	module = fake_gdmabuf.calls;
+	EXPECT(export_find_gpu(p + GPU_PAGE, PAGE, &again));
 	EXPECT_EQ(again.ref.pin->number, first.ref.pin->number);
-	EXPECT_EQ(fake_cuda_calls(NULL), calls);
-	registration_put(&again);
-	registration_put(&first);
+	EXPECT_EQ(fake_cuda_calls(NULL), calls + 1);
+	EXPECT_EQ(fake_gdmabuf.calls, module);
+	export_unregister(&again);
+	export_unregister(&first);
 	export_invalidate(p, PAGE);
 	export_without_cuda(false);
 	fake_cuda_free(p);
 }
 
-TEST(registered_by_module_stale, "A registration whose status word has changed is not found.")
+TEST(registered_by_module_stale, "A registration by the module of freed memory is not found.")
 {
 	struct registration first, again;
 	uintptr_t p;
@@ -287,12 +271,13 @@ TEST(registered_by_module_stale, "A registration whose status word has changed i
 	export_without_cuda(true);
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	EXPECT_EQ(export_register(p, PAGE, &first), 0);
-	fake_gdmabuf_free_last();
-	EXPECT(!registration_find(p, PAGE, &again));
+	fake_cuda_free(p);
+	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * GPU_PAGE, p), p);
+	EXPECT(!export_find_gpu(p, PAGE, &again));
 	EXPECT_EQ(export_register(p, PAGE, &again), 0);
 	EXPECT(again.ref.pin->number != first.ref.pin->number);
-	registration_put(&again);
-	registration_put(&first);
+	export_unregister(&again);
+	export_unregister(&first);
 	export_invalidate(p, PAGE);
 	export_without_cuda(false);
 	fake_cuda_free(p);
@@ -315,7 +300,7 @@ TEST(registered_by_module_kept, "A kept export finds the registration made by th
 	EXPECT_EQ(origin_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - registration.ref.pin->offset);
 	close(range.fd);
-	registration_put(&registration);
+	export_unregister(&registration);
 	export_invalidate(p, PAGE);
 	export_without_cuda(false);
 	fake_cuda_free(p);
@@ -362,7 +347,7 @@ TEST(register_freed_meanwhile,
 	fake_cuda_free(p);
 }
 
-#define EXPORT_OPTIONS_END (EXPORT_REVOCABLE << 1)
+#define EXPORT_OPTIONS_END (EXPORT_MAPPABLE << 1)
 
 static void export_expect_sentence(uintptr_t address, unsigned int options)
 {

@@ -4,61 +4,144 @@
 #include "harness.h"
 #include "process.h"
 
+#include "import/export/export.h"
 #include "import/export/gdmabuf.h"
 #include "util/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAGE 4096
-static struct gdmabuf_range export_page(void)
-{
-	struct gdmabuf_range range;
 
-	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, 0, &range), 0);
+static void export_page(void)
+{
+	struct export_range range;
+
+	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, false, &range), 0);
 	close(range.fd);
-	return range;
+}
+
+static struct gdmabuf_watch watch_page(void)
+{
+	struct gdmabuf_watch watch;
+
+	EXPECT_EQ(gdmabuf_watch_begin(PAGE, PAGE, &watch), 0);
+	EXPECT(gdmabuf_watch_is_current(&watch));
+	return watch;
+}
+
+TEST(whole_pages, "An export is a dma-buf of the whole pages around the range.")
+{
+	struct export_range range;
+
+	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, 2 * PAGE + 5, PAGE, false, &range), 0);
+	EXPECT_EQ(range.offset, 5);
+	EXPECT_EQ(range.whole, 2 * PAGE);
+	EXPECT_EQ(lseek(range.fd, 0, SEEK_END), 2 * PAGE);
+	EXPECT(fcntl(range.fd, F_GETFD) & FD_CLOEXEC);
+	close(range.fd);
 }
 
 TEST(one_context, "A single context serves all exports, and a failed export leaves nothing behind.")
 {
-	struct gdmabuf_range a = export_page(), b;
-	int before = fake_gdmabuf.opens, fds = process_count_descriptors();
+	struct export_range range;
+	int before, fds;
 
-	b = export_page();
+	export_page();
+	before = fake_gdmabuf.opens;
+	fds = process_count_descriptors();
+	export_page();
 	EXPECT_EQ(fake_gdmabuf.opens, before);
-	EXPECT(gdmabuf_is_current(&a) && gdmabuf_is_current(&b));
 	fake_gdmabuf.error = EINTR;
-	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, 0, &b), -EINTR);
+	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, false, &range), -EINTR);
 	fake_gdmabuf.error = 0;
 	EXPECT_EQ(process_count_descriptors(), fds);
 }
 
-/* A status for waitpid(). */
-static int child_check_parents(struct gdmabuf_range *parents)
-{
-	struct gdmabuf_range own;
+static const struct limit_error {
+	const char *name;
+	enum gdmabuf_memory memory;
+	int error;
+	const char *says;
+} limit_errors[] = {
+	{ "memlock", GDMABUF_MEMORY_HOST, EDQUOT,
+	  "export of 4096 bytes of host memory at 0x1000: the limit of locked memory, "
+	  "RLIMIT_MEMLOCK (ulimit -l), is reached: it is 3 MiB for all processes of the user "
+	  "together" },
+	{ "quota", GDMABUF_MEMORY_GPU, EDQUOT,
+	  "export of 4096 bytes of GPU memory at 0x1000: the user's quota of GPU memory, the "
+	  "parameter gpu_quota_mb of gdmabuf, is used up" },
+	{ "bar", GDMABUF_MEMORY_GPU, ENOSPC,
+	  "export of 4096 bytes of GPU memory at 0x1000: no room is left in the GPU's BAR" },
+	{ "other", GDMABUF_MEMORY_HOST, EFAULT,
+	  "export of 4096 bytes of host memory at 0x1000: Bad address" },
+};
 
-	if (gdmabuf_is_current(parents))
-		return 1;
-	own = export_page();
-	if (own.slot != parents->slot || own.generation != parents->generation)
-		return 2;
-	return gdmabuf_is_current(parents) ? 3 : gdmabuf_is_current(&own) ? 0 : 4;
+static const struct limit_error *limit_error;
+
+static void limit_is_reached(void)
+{
+	const struct rlimit limit = { 3 << 20, 3 << 20 };
+	struct export_range range;
+
+	fake_gdmabuf_child();
+	fake_gdmabuf.has_gpu = true;
+	EXPECT(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	fake_gdmabuf.error = limit_error->error;
+	EXPECT_EQ(gdmabuf_export(limit_error->memory, PAGE, PAGE, false, &range),
+		  -limit_error->error);
+	EXPECT(!strcmp(log_last(), limit_error->says));
 }
 
-static void expect_child(int (*run)(struct gdmabuf_range *), struct gdmabuf_range *parents)
+TEST_EACH(limit, struct limit_error, limit_errors, "A refused export names the limit.")
+{
+	limit_error = row;
+	test_in_child(limit_is_reached);
+}
+
+static void memlock_is_odd(void)
+{
+	const struct rlimit limit = { 65 << 10, 65 << 10 };
+	struct export_range range;
+
+	fake_gdmabuf_child();
+	EXPECT(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	fake_gdmabuf.error = EDQUOT;
+	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, false, &range), -EDQUOT);
+	EXPECT(strstr(log_last(), "it is 65 KiB for"));
+}
+
+TEST(memlock_kib, "A limit of locked memory that is no whole MiB is told in KiB.")
+{
+	test_in_child(memlock_is_odd);
+}
+
+/* A status for waitpid(). */
+static int child_exports(struct gdmabuf_watch *parents)
+{
+	int before = fake_gdmabuf.watches;
+	struct gdmabuf_watch own;
+
+	export_page();
+	own = watch_page();
+	if (own.slot != parents->slot || own.generation != parents->generation)
+		return 1;
+	gdmabuf_watch_end(parents);
+	if (!gdmabuf_watch_is_current(&own) || fake_gdmabuf.watches != before + 1)
+		return 2;
+	gdmabuf_watch_end(&own);
+	return 0;
+}
+
+static void expect_child(int (*run)(struct gdmabuf_watch *), struct gdmabuf_watch *parents)
 {
 	int status = -1;
 	pid_t child;
@@ -73,25 +156,27 @@ static void expect_child(int (*run)(struct gdmabuf_range *), struct gdmabuf_rang
 	EXPECT_EQ(status, 0);
 }
 
-static int first_export(struct gdmabuf_range *unused)
+static int first_watch(struct gdmabuf_watch *unused)
 {
-	struct gdmabuf_range first = export_page();
+	struct gdmabuf_watch first = watch_page();
 
 	(void)unused;
-	expect_child(child_check_parents, &first);
+	expect_child(child_exports, &first);
 	return 0;
 }
 
-TEST(parents, "A parent's export is not current in a child, even if a child's export has the slot.")
+TEST(parents, "A child exports and watches by a context of its own, and ends no watch of its "
+	      "parent's, even if a watch of the child's has the slot.")
 {
-	expect_child(first_export, NULL);
+	expect_child(first_watch, NULL);
 }
 
 /* All descriptors are closed; their numbers are other files'. */
-static int in_daemon(struct gdmabuf_range *parents)
+static int in_daemon(struct gdmabuf_watch *parents)
 {
 	int others[64];
 
+	(void)parents;
 	for (int fd = 3; fd < 64; fd++)
 		close(fd);
 	for (int fd = 3; fd < 64; fd++)
@@ -103,18 +188,17 @@ static int in_daemon(struct gdmabuf_range *parents)
 	/* Now the numbers are free, and the next context gets the number of the old context. */
 	export_page();
 	export_page();
-	return gdmabuf_is_current(parents) ? 6 : 0;
+	return 0;
 }
 
 TEST(daemon, "A child that closed all descriptors closes no descriptor opened since.")
 {
-	struct gdmabuf_range first = export_page();
-
-	expect_child(in_daemon, &first);
+	export_page();
+	expect_child(in_daemon, NULL);
 }
 
 /* The program opens the device at the number of the parent's descriptor. */
-static int with_own_device(struct gdmabuf_range *unused)
+static int with_own_device(struct gdmabuf_watch *unused)
 {
 	int device = 3;
 
@@ -126,7 +210,7 @@ static int with_own_device(struct gdmabuf_range *unused)
 	return fake_gdmabuf_is_device(device) && fake_gdmabuf_is_own(device) ? 0 : 1;
 }
 
-static int own_device_within(struct gdmabuf_range *unused)
+static int own_device_within(struct gdmabuf_watch *unused)
 {
 	export_page();
 	expect_child(with_own_device, unused);
@@ -139,7 +223,7 @@ TEST(device_of_child,
 	expect_child(own_device_within, NULL);
 }
 
-static int without_device(struct gdmabuf_range *unused)
+static int without_device(struct gdmabuf_watch *unused)
 {
 	(void)unused;
 	export_page();
@@ -151,22 +235,21 @@ static int without_device(struct gdmabuf_range *unused)
 
 TEST(device_of_parent, "A child that opens a context no longer holds the parent's context open.")
 {
-	struct gdmabuf_range first = export_page();
-
-	expect_child(without_device, &first);
+	export_page();
+	expect_child(without_device, NULL);
 }
 
-static int in_namespace(struct gdmabuf_range *parents)
+static int in_namespace(struct gdmabuf_watch *parents)
 {
 	if (getpid() != 1)
 		return 5;
-	return child_check_parents(parents);
+	return child_exports(parents);
 }
 
 /* Process 1 of a namespace; the child is process 1 of a second namespace. */
-static int namespace_within(struct gdmabuf_range *unused)
+static int namespace_within(struct gdmabuf_watch *unused)
 {
-	struct gdmabuf_range first = export_page();
+	struct gdmabuf_watch first = watch_page();
 
 	(void)unused;
 	if (getpid() != 1 || unshare(CLONE_NEWPID))
@@ -176,7 +259,7 @@ static int namespace_within(struct gdmabuf_range *unused)
 }
 
 /* Runs in a child, because a process cannot start threads after unshare(). */
-static int child_unshare(struct gdmabuf_range *unused)
+static int child_unshare(struct gdmabuf_watch *unused)
 {
 	if (unshare(CLONE_NEWPID) && unshare(CLONE_NEWUSER | CLONE_NEWPID))
 		return 77;
@@ -184,8 +267,8 @@ static int child_unshare(struct gdmabuf_range *unused)
 	return 0;
 }
 
-TEST(same_pid, "If a child in a namespace has the parent's process number, the parent's export is "
-	       "not current.")
+TEST(same_pid, "If a child in a namespace has the parent's process number, the child exports by a "
+	       "context of its own.")
 {
 	int status = -1;
 	pid_t child;
@@ -202,206 +285,52 @@ TEST(same_pid, "If a child in a namespace has the parent's process number, the p
 	EXPECT_EQ(status, 0);
 }
 
-static int clone_within(struct gdmabuf_range *unused)
+static int clone_within(struct gdmabuf_watch *unused)
 {
-	struct gdmabuf_range first = export_page();
+	struct gdmabuf_watch first = watch_page();
 	int status = -1;
 	pid_t child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
 
 	(void)unused;
 	if (!child) {
 		fake_gdmabuf_child();
-		_exit(child_check_parents(&first));
+		_exit(child_exports(&first));
 	}
 	return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 6;
 }
 
-TEST(raw_clone,
-     "If no fork handler ran for a child, the parent's export is not current in the child.")
+TEST(raw_clone, "If no fork handler ran for a child, the child exports by a context of its own.")
 {
 	expect_child(clone_within, NULL);
 }
 
 TEST(closed, "A process that closed the context's descriptor gets a new context.")
 {
-	struct gdmabuf_range before = export_page(), after;
-	int device = 3, opened = fake_gdmabuf.opens;
+	int device = 3, opened;
 
+	export_page();
+	opened = fake_gdmabuf.opens;
 	while (!fake_gdmabuf_is_device(device))
 		device++;
 	close(device);
-	after = export_page();
+	export_page();
 	EXPECT_EQ(fake_gdmabuf.opens, opened + 1);
-	EXPECT(gdmabuf_is_current(&after));
-	EXPECT(!gdmabuf_is_current(&before));
+	export_page();
+	EXPECT_EQ(fake_gdmabuf.opens, opened + 1);
 }
 
-static int child_without_descriptors(struct gdmabuf_range *parents)
+static int child_without_descriptors(struct gdmabuf_watch *unused)
 {
 	const struct rlimit none = { 3, 64 };
-	struct gdmabuf_range range;
+	struct export_range range;
 
-	(void)parents;
+	(void)unused;
 	setrlimit(RLIMIT_NOFILE, &none);
-	return gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, 0, &range) == -EMFILE ? 0 : 1;
+	return gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, false, &range) == -EMFILE ? 0 : 1;
 }
 
 TEST(no_descriptor, "If no descriptor is left for /dev/gdmabuf, an export is -EMFILE.")
 {
-	struct gdmabuf_range first = export_page();
-
-	expect_child(child_without_descriptors, &first);
-}
-
-static uint64_t counts_read_idle(void)
-{
-	struct gdmabuf_counts counts;
-
-	gdmabuf_counts(&counts);
-	return counts.bytes_idle;
-}
-
-static void export_kept_range(uintptr_t address, size_t size)
-{
-	struct gdmabuf_range range;
-
-	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, address, size, GDMABUF_OPTION_KEEP, &range),
-		  0);
-	close(range.fd);
-}
-
-TEST(dropped, "A drop of a range drops every pin that touches the range, and no other pin.")
-{
-	export_kept_range(16 * PAGE, 4 * PAGE);
-	export_kept_range(24 * PAGE, 4 * PAGE);
-	export_kept_range(17 * PAGE, PAGE); /* of the first */
-	EXPECT_EQ(counts_read_idle(), 8 * PAGE);
-	gdmabuf_drop(20 * PAGE, 4 * PAGE);
-	EXPECT_EQ(counts_read_idle(), 8 * PAGE);
-	gdmabuf_drop(19 * PAGE, 1);
-	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
-	gdmabuf_drop(0, 25 * PAGE);
-	EXPECT_EQ(counts_read_idle(), 0);
-	export_kept_range(16 * PAGE, 4 * PAGE);
-	gdmabuf_drop(16 * PAGE, 1);
-	EXPECT_EQ(counts_read_idle(), 0);
-}
-
-static int limited_child(struct gdmabuf_range *unused)
-{
-	(void)unused;
-	export_kept_range(16 * PAGE, 4 * PAGE);
-	export_kept_range(24 * PAGE, 4 * PAGE);
-	return counts_read_idle() == 4 * PAGE ? 0 : 1;
-}
-
-TEST(limit, "A limit applies to pins already kept, to later pins and to later contexts.")
-{
-	export_kept_range(16 * PAGE, 4 * PAGE);
-	export_kept_range(24 * PAGE, 4 * PAGE);
-	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
-	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
-	export_kept_range(32 * PAGE, 2 * PAGE);
-	EXPECT_EQ(counts_read_idle(), 6 * PAGE);
-	expect_child(limited_child, NULL);
-	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
-	gdmabuf_drop(0, SIZE_MAX);
-	EXPECT_EQ(counts_read_idle(), 0);
-}
-
-TEST(drop_idle, "All idle pins are given up at once, and later pins are kept within the limit.")
-{
-	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
-	export_kept_range(16 * PAGE, 2 * PAGE);
-	export_kept_range(24 * PAGE, 4 * PAGE);
-	EXPECT_EQ(counts_read_idle(), 6 * PAGE);
-	gdmabuf_drop_idle();
-	EXPECT_EQ(counts_read_idle(), 0);
-	export_kept_range(24 * PAGE, 4 * PAGE);
-	export_kept_range(16 * PAGE, 4 * PAGE);
-	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
-	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
-	gdmabuf_drop_idle();
-	EXPECT_EQ(counts_read_idle(), 0);
-}
-
-/* Called once, when fstatat() on the thread finds a closed descriptor. */
-static _Thread_local void (*found_closed)(void);
-
-int __real_fstatat(int fd, const char *path, struct stat *st, int flags);
-int __wrap_fstatat(int fd, const char *path, struct stat *st, int flags);
-
-int __wrap_fstatat(int fd, const char *path, struct stat *st, int flags)
-{
-	int ret = __real_fstatat(fd, path, st, flags), error = errno;
-	void (*call)(void) = found_closed;
-
-	if (ret && call) {
-		found_closed = NULL;
-		call();
-	}
-	errno = error;
-	return ret;
-}
-
-static struct {
-	pthread_t thread;
-	bool ended;
-} exporter;
-
-static void *thread_export_page(void *unused)
-{
 	export_page();
-	return unused;
-}
-
-static bool exporter_has_ended_or_waits(void *unused)
-{
-	exporter.ended = !pthread_tryjoin_np(exporter.thread, NULL);
-	return exporter.ended || process_is_quiet(unused);
-}
-
-/* The exporting thread may need a lock of the waiting thread. */
-static void other_thread_exports(void)
-{
-	EXPECT_EQ(pthread_create(&exporter.thread, NULL, thread_export_page, NULL), 0);
-	EXPECT(process_settles(exporter_has_ended_or_waits, NULL));
-}
-
-static void close_device(void)
-{
-	for (int fd = 3; fd < 64; fd++)
-		if (fake_gdmabuf_is_device(fd))
-			close(fd);
-}
-
-TEST(limit_while_opened, "A limit applies to a context that a thread opens while the limit is set.")
-{
-	export_page();
-	close_device();
-	found_closed = other_thread_exports;
-	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
-	EXPECT(!found_closed);
-	if (!exporter.ended)
-		EXPECT_EQ(pthread_join(exporter.thread, NULL), 0);
-	EXPECT_EQ(fake_gdmabuf.budget[0], 6 * PAGE);
-	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
-}
-
-static int parents_kept(struct gdmabuf_range *unused)
-{
-	struct gdmabuf_counts counts;
-
-	(void)unused;
-	gdmabuf_drop(0, SIZE_MAX);
-	gdmabuf_counts(&counts);
-	return counts.bytes_pinned || counts.exports ? 1 : 0;
-}
-
-TEST(parents_kept, "A child neither drops nor counts the pins that the parent keeps.")
-{
-	export_kept_range(16 * PAGE, 4 * PAGE);
-	expect_child(parents_kept, NULL);
-	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
-	gdmabuf_drop(0, SIZE_MAX);
+	expect_child(child_without_descriptors, NULL);
 }

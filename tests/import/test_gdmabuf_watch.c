@@ -35,18 +35,13 @@ static int gdmabuf_try(const void *p, size_t size, struct gdmabuf_watch *watch)
 	return gdmabuf_watch_begin((uintptr_t)p, size, watch);
 }
 
-static bool gdmabuf_is_watched(const struct gdmabuf_watch *watch)
-{
-	return *watch->status == watch->generation;
-}
-
 static struct gdmabuf_watch gdmabuf_watch(const void *p, size_t size)
 {
 	struct gdmabuf_watch watch = { 0 };
 
-	EXPECT_EQ(gdmabuf_watch_probe(), 0);
+	EXPECT_EQ(gdmabuf_probe(), 0);
 	EXPECT_EQ(gdmabuf_try(p, size, &watch), 0);
-	EXPECT(gdmabuf_is_watched(&watch));
+	EXPECT(gdmabuf_watch_is_current(&watch));
 	return watch;
 }
 
@@ -57,7 +52,7 @@ static void gdmabuf_watches(void)
 	gdmabuf_begin();
 	watch = gdmabuf_watch(gdmabuf_memory(MAP_SHARED), SIZE);
 	EXPECT_EQ(fake_gdmabuf.watches, 1);
-	gdmabuf_watch_drop(&watch);
+	gdmabuf_watch_end(&watch);
 	EXPECT_EQ(fake_gdmabuf.watches, 0);
 	EXPECT(!strcmp(gdmabuf_watch_describe(), "the kernel module gdmabuf tells of changes"));
 }
@@ -77,12 +72,12 @@ static void gdmabuf_becomes_stale(void)
 	watch = gdmabuf_watch(p, SIZE);
 	next = gdmabuf_watch(p + PAGE, PAGE);
 	fake_gdmabuf_change(p, PAGE);
-	EXPECT(!gdmabuf_is_watched(&watch));
-	EXPECT(gdmabuf_is_watched(&next));
-	gdmabuf_watch_drop(&watch);
-	EXPECT(gdmabuf_is_watched(&next));
+	EXPECT(!gdmabuf_watch_is_current(&watch));
+	EXPECT(gdmabuf_watch_is_current(&next));
+	gdmabuf_watch_end(&watch);
+	EXPECT(gdmabuf_watch_is_current(&next));
 	watch = gdmabuf_watch(p, SIZE);
-	EXPECT(gdmabuf_is_watched(&watch));
+	EXPECT(gdmabuf_watch_is_current(&watch));
 }
 
 TEST(gdmabuf_stale, "A watch by the module is stale when the module's word says so.")
@@ -100,29 +95,14 @@ static void gdmabuf_watches_whole_pages(void)
 	watch = gdmabuf_watch(p + PAGE + 8, 16);
 	fake_gdmabuf_change(p, PAGE);
 	fake_gdmabuf_change(p + 2 * PAGE, PAGE);
-	EXPECT(gdmabuf_is_watched(&watch));
+	EXPECT(gdmabuf_watch_is_current(&watch));
 	fake_gdmabuf_change(p + PAGE, 1);
-	EXPECT(!gdmabuf_is_watched(&watch));
+	EXPECT(!gdmabuf_watch_is_current(&watch));
 }
 
 TEST(gdmabuf_small, "The module watches the pages around a range of any size.")
 {
 	test_in_child(gdmabuf_watches_whole_pages);
-}
-
-static void gdmabuf_is_old(void)
-{
-	gdmabuf_begin();
-	fake_gdmabuf.is_old = true;
-	EXPECT_EQ(gdmabuf_watch_probe(), -EOPNOTSUPP);
-	EXPECT(!strcmp(gdmabuf_watch_describe(),
-		       "the kernel module gdmabuf is too old to watch host memory"));
-	EXPECT(!*log_last());
-}
-
-TEST(gdmabuf_old, "A module without watches watches nothing, and nothing is logged.")
-{
-	test_in_child(gdmabuf_is_old);
 }
 
 static const struct gdmabuf_open_error {
@@ -152,10 +132,11 @@ static void gdmabuf_open_fails(void)
 	gdmabuf_begin();
 	p = gdmabuf_memory(MAP_PRIVATE);
 	fake_gdmabuf.open_error = gdmabuf_row->error;
-	EXPECT_EQ(gdmabuf_watch_probe(), gdmabuf_row->ret);
-	EXPECT_EQ(gdmabuf_try(p, SIZE, &watch), gdmabuf_row->ret);
+	EXPECT_EQ(gdmabuf_probe(), gdmabuf_row->ret);
 	EXPECT(!strcmp(gdmabuf_watch_describe(), gdmabuf_row->why));
 	EXPECT(!*log_last());
+	EXPECT_EQ(gdmabuf_try(p, SIZE, &watch), gdmabuf_row->ret);
+	EXPECT(strstr(log_last(), "/dev/gdmabuf: "));
 }
 
 TEST_EACH(gdmabuf_no_device, struct gdmabuf_open_error, gdmabuf_open_errors,
@@ -170,8 +151,7 @@ static const struct gdmabuf_watch_error {
 	int error;
 } gdmabuf_watch_errors[] = {
 	{ "unknown", ENOTTY },	{ "invalid", EINVAL }, { "address", EFAULT },
-	{ "too_many", ENOSPC }, { "memory", ENOMEM },  { "foreign", EACCES },
-	{ "flag", EOPNOTSUPP },
+	{ "too_many", EDQUOT }, { "memory", ENOMEM },  { "foreign", EACCES },
 };
 
 static int gdmabuf_error;
@@ -184,9 +164,11 @@ static void gdmabuf_watch_fails(void)
 	gdmabuf_begin();
 	p = gdmabuf_memory(MAP_PRIVATE);
 	fake_gdmabuf.watch_error = gdmabuf_error;
-	EXPECT_EQ(gdmabuf_watch_probe(), 0);
+	EXPECT_EQ(gdmabuf_probe(), 0);
 	EXPECT_EQ(gdmabuf_try(p, PAGE, &watch), -gdmabuf_error);
-	EXPECT(!*log_last());
+	EXPECT(!strncmp(log_last(), "watch of 4096 bytes at ", 23));
+	EXPECT(gdmabuf_error != EDQUOT ||
+	       strstr(log_last(), "the process has 128 watches, the most that there may be"));
 	fake_gdmabuf.watch_error = 0;
 	EXPECT_EQ(gdmabuf_try(p, PAGE, &watch), 0);
 	EXPECT_EQ(fake_gdmabuf.watches, 1);
@@ -209,10 +191,10 @@ static void gdmabuf_in_child(void)
 	fake_gdmabuf_child();
 	/* The status page is no memory of a child. */
 	munmap((void *)((uintptr_t)gdmabuf_parents.status & ~(PAGE - 1)), PAGE);
-	gdmabuf_watch_drop(&gdmabuf_parents);
+	gdmabuf_watch_end(&gdmabuf_parents);
 	EXPECT_EQ(fake_gdmabuf.watches, before);
 	own = gdmabuf_watch(gdmabuf_memory(MAP_PRIVATE), SIZE);
-	gdmabuf_watch_drop(&own);
+	gdmabuf_watch_end(&own);
 }
 
 static void gdmabuf_forks(void)
@@ -220,7 +202,7 @@ static void gdmabuf_forks(void)
 	gdmabuf_begin();
 	gdmabuf_parents = gdmabuf_watch(gdmabuf_memory(MAP_PRIVATE), SIZE);
 	test_in_child(gdmabuf_in_child);
-	EXPECT(gdmabuf_is_watched(&gdmabuf_parents));
+	EXPECT(gdmabuf_watch_is_current(&gdmabuf_parents));
 }
 
 TEST(gdmabuf_fork, "A child ends no watch of its parent's, and watches by a context of its own.")
@@ -245,9 +227,9 @@ static void gdmabuf_is_closed(void)
 	before = gdmabuf_watch(p, SIZE);
 	gdmabuf_close_devices();
 	after = gdmabuf_watch(p, SIZE);
-	gdmabuf_watch_drop(&before);
-	EXPECT(gdmabuf_is_watched(&after));
-	EXPECT_EQ(fake_gdmabuf.opens, 4);
+	gdmabuf_watch_end(&before);
+	EXPECT(gdmabuf_watch_is_current(&after));
+	EXPECT_EQ(fake_gdmabuf.opens, 4); /* a look before each */
 }
 
 TEST(gdmabuf_closed,
@@ -269,16 +251,16 @@ static void gdmabuf_is_closed_often(void)
 	for (int i = 0; i < 20; i++) {
 		gdmabuf_close_devices();
 		next = gdmabuf_watch(p, SIZE);
-		gdmabuf_watch_drop(&other);
-		EXPECT(gdmabuf_is_watched(&watch));
-		gdmabuf_watch_drop(&watch);
+		gdmabuf_watch_end(&other);
+		EXPECT(gdmabuf_watch_is_current(&watch));
+		gdmabuf_watch_end(&watch);
 		EXPECT_EQ(process_count_mappings("gdmabuf-device"), 1);
 		watch = next;
 		other = gdmabuf_watch(p, SIZE);
 	}
 	/* A context without a watch goes with the next context. */
-	gdmabuf_watch_drop(&watch);
-	gdmabuf_watch_drop(&other);
+	gdmabuf_watch_end(&watch);
+	gdmabuf_watch_end(&other);
 	gdmabuf_close_devices();
 	watch = gdmabuf_watch(p, SIZE);
 	EXPECT_EQ(process_count_mappings("gdmabuf-device"), 1);
@@ -289,4 +271,24 @@ TEST(gdmabuf_closed_often, "A context whose device the program has closed goes w
 			   "context.")
 {
 	test_in_child(gdmabuf_is_closed_often);
+}
+
+static void gdmabuf_ends(void)
+{
+	struct gdmabuf_watch watch, next;
+
+	gdmabuf_begin();
+	watch = gdmabuf_watch(gdmabuf_memory(MAP_PRIVATE), SIZE);
+	gdmabuf_close_devices();
+	next = gdmabuf_watch(gdmabuf_memory(MAP_PRIVATE), SIZE);
+	gdmabuf_watch_end(&watch);
+	EXPECT_EQ(process_count_mappings("gdmabuf-device"), 1);
+	EXPECT(!gdmabuf_watch_is_current(&watch));
+	EXPECT(gdmabuf_watch_is_current(&next));
+}
+
+TEST(gdmabuf_ended, "A copy of a watch may be asked when the watch's context has gone, and is not "
+		    "current.")
+{
+	test_in_child(gdmabuf_ends);
 }

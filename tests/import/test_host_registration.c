@@ -14,10 +14,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/gdmabuf.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
@@ -96,15 +96,19 @@ TEST(by_module_found, "A call for a part of the pages makes no call of the modul
 	host_registration_unmap(p);
 }
 
-TEST(by_module_kept, "The module keeps the pages for later registrations, until an invalidation.")
+TEST(by_module_kept, "The pages are kept for later registrations, until an invalidation.")
 {
 	uintptr_t p = host_registration_map();
 	struct host_registration r;
 	struct cache_stats stats, before;
+	int exports;
 
 	export_stats(&before);
 	r = host_registration_of(p, SIZE);
-	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
+	exports = fake_gdmabuf.exports;
+	host_registration_drop(&r);
+	r = host_registration_of(p, SIZE);
+	EXPECT_EQ(fake_gdmabuf.exports, exports);
 	host_registration_drop(&r);
 	export_stats(&stats);
 	EXPECT_EQ(stats.bytes_idle, before.bytes_idle + SIZE);
@@ -114,18 +118,65 @@ TEST(by_module_kept, "The module keeps the pages for later registrations, until 
 	host_registration_unmap(p);
 }
 
-TEST(descriptor, "The last put of a registration by the module closes the descriptor.")
+TEST(descriptor, "Where nothing is kept, the last put of a registration by the module closes the "
+		 "descriptor and ends the watch.")
 {
 	uintptr_t p = host_registration_map();
-	struct host_registration r = host_registration_of(p, SIZE), found;
-	int fds = process_count_descriptors();
+	struct host_registration r, found;
+	int fds, watches = fake_gdmabuf.watches;
 
+	registration_set_limits(false, 0, UINT64_MAX);
+	r = host_registration_of(p, SIZE);
+	fds = process_count_descriptors();
+	EXPECT_EQ(fake_gdmabuf.watches, watches + 1);
 	EXPECT(host_registration_find(p, PAGE, &found));
 	host_registration_drop(&found);
 	EXPECT_EQ(process_count_descriptors(), fds);
 	host_registration_drop(&r);
 	EXPECT_EQ(process_count_descriptors(), fds - 1);
+	EXPECT_EQ(fake_gdmabuf.watches, watches);
+	registration_set_limits(false, UINT64_MAX, UINT64_MAX);
 	host_registration_unmap(p);
+}
+
+TEST(of_kept, "A registration of a part of what an export has registered is of all of it.")
+{
+	uintptr_t p = host_registration_map();
+	struct host_registration r;
+	struct export_range range;
+	struct stat st, dmabuf;
+
+	EXPECT_EQ(export_dmabuf(p, SIZE, EXPORT_KEEP, &range), 0);
+	r = host_registration_of(p + PAGE, PAGE);
+	EXPECT_EQ(r.base, p);
+	EXPECT_EQ(r.size, SIZE);
+	EXPECT(!fstat(range.fd, &dmabuf) && !fstat(r.fd, &st));
+	EXPECT_EQ(st.st_ino, dmabuf.st_ino);
+	close(range.fd);
+	host_registration_drop(&r);
+	host_registration_unmap(p);
+}
+
+TEST(many_held, "More registrations may be held than are kept.")
+{
+	enum { HELD = 100 };
+	struct host_registration held[HELD];
+	uintptr_t p[HELD];
+
+	registration_set_limits(false, UINT64_MAX, 10);
+	for (int i = 0; i < HELD; i++) {
+		p[i] = host_registration_map();
+		held[i] = host_registration_of(p[i], SIZE);
+	}
+	for (int i = 0; i < HELD; i++) {
+		EXPECT(host_registration_is_current(&held[i]));
+		host_registration_drop(&held[i]);
+	}
+	EXPECT_EQ(fake_gdmabuf_pinned(), 10 * SIZE);
+	registration_set_limits(false, UINT64_MAX, UINT64_MAX);
+	for (int i = 0; i < HELD; i++)
+		host_registration_unmap(p[i]);
+	EXPECT_EQ(fake_gdmabuf_pinned(), 0);
 }
 
 TEST(descriptor_reused,
@@ -149,7 +200,7 @@ TEST(stale, "If the status word has changed, the next call makes another registr
 	uintptr_t p = host_registration_map();
 	struct host_registration old = host_registration_of(p, SIZE), new;
 
-	fake_gdmabuf_free_last();
+	fake_gdmabuf_change((void *)p, SIZE);
 	EXPECT(!host_registration_is_current(&old));
 	EXPECT(!host_registration_find(p, PAGE, &new));
 	new = host_registration_of(p, SIZE);
@@ -164,7 +215,7 @@ static const struct host_registration_error {
 	const char *name;
 	int error;
 } host_registration_errors[] = {
-	{ "enomem", ENOMEM }, { "emfile", EMFILE }, { "enospc", ENOSPC },
+	{ "enomem", ENOMEM }, { "emfile", EMFILE }, { "edquot", EDQUOT },
 	{ "efault", EFAULT }, { "eacces", EACCES }, { "eintr", EINTR },
 };
 
@@ -403,11 +454,9 @@ TEST(shared, "Threads that use one registration end it once, with the last put, 
 	enum { THREADS = 3, ROUNDS = 20000 };
 	struct cache_stats before = { 0 }, after = { 0 };
 	struct host_registration r;
-	int fds;
 
 	host_registration_shared = host_registration_map();
 	r = host_registration_of(host_registration_shared, SIZE);
-	fds = process_count_descriptors();
 	host_registration_add_stats(&before);
 	process_run_threads(THREADS, host_registration_use);
 	host_registration_add_stats(&after);
@@ -416,7 +465,6 @@ TEST(shared, "Threads that use one registration end it once, with the last put, 
 	EXPECT_EQ(host_registration_ends, 0);
 	host_registration_drop(&r);
 	EXPECT_EQ(host_registration_ends, 1);
-	EXPECT_EQ(process_count_descriptors(), fds - 1);
 	host_registration_unmap(host_registration_shared);
 }
 
@@ -425,7 +473,7 @@ TEST(stale_inside, "A part whose pages have changed does not hide a registration
 	uintptr_t p = host_registration_map();
 	struct host_registration part = host_registration_of(p, PAGE), whole, found;
 
-	fake_gdmabuf_free_last();
+	fake_gdmabuf_change((void *)p, PAGE);
 	whole = host_registration_of(p, SIZE);
 	EXPECT(!host_registration_is_current(&part));
 	EXPECT(host_registration_look(p, PAGE, &found));
@@ -467,7 +515,7 @@ TEST_EACH(reach, struct host_registration_reach, reaches,
 	EXPECT_EQ(host_registration_is_current(&before), row->size < SIZE_MAX / 2);
 	host_registration_drop(&before);
 	host_registration_drop(&r);
-	host_registration_invalidate(0, SIZE_MAX);
+	export_invalidate(0, SIZE_MAX);
 	munmap(map, size);
 }
 

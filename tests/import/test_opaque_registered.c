@@ -320,7 +320,7 @@ static void registered_run_stale(void)
 	EXPECT(old.status);
 	kept = driver_once(p, size);
 	EXPECT_EQ(driver_once(p, size), kept);
-	fake_gdmabuf_free_last();
+	fake_gdmabuf_change((void *)p, SIZE);
 	EXPECT_EQ(driver_once(p, size), 0);
 	new = registered_of(p, SIZE);
 	EXPECT(driver_once(p, size) != kept);

@@ -566,7 +566,7 @@ WATCHED_TEST(too_many, "If the module has no room for a watch, the import pins f
 {
 	uintptr_t p = watched_map();
 
-	fake_gdmabuf.watch_error = ENOSPC;
+	fake_gdmabuf.watch_error = EDQUOT;
 	EXPECT_EQ(watched_register(p, SIZE), 0);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(fake_rm.pins_made, 3);
@@ -584,16 +584,13 @@ WATCHED_TEST(not_now,
 	EXPECT(driver_once(p, SIZE));
 }
 
-/* Why the module watches nothing. */
+/* Why the process may not use the module. */
 static const struct watched_reason {
 	const char *name;
 	int open_error;
-	bool is_old;
-	int opens; /* that succeed */
 } watched_reasons[] = {
-	{ "missing", ENOENT, false, 0 },
-	{ "refused", EACCES, false, 0 },
-	{ "old", 0, true, 1 },
+	{ "missing", ENOENT },
+	{ "refused", EACCES },
 };
 
 static const struct watched_reason *watched_reason;
@@ -603,14 +600,12 @@ static void watched_not_at_all(void)
 	uintptr_t p = watched_map();
 
 	fake_gdmabuf.open_error = watched_reason->open_error;
-	fake_gdmabuf.is_old = watched_reason->is_old;
 	EXPECT_EQ(watched_register(p, SIZE), 0);
 	fake_gdmabuf.open_error = 0;
-	fake_gdmabuf.is_old = false;
 	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(fake_rm.pins_made, 3);
 	EXPECT_EQ(fake_gdmabuf.watches, 0);
-	EXPECT_EQ(fake_gdmabuf.opens, watched_reason->opens);
+	EXPECT_EQ(fake_gdmabuf.opens, 0);
 	EXPECT_EQ(watched_count_devices(), 0);
 }
 

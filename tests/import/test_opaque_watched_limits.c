@@ -103,6 +103,7 @@ static void limits_fill_module(void)
 
 	while (!gdmabuf_watch_begin(watched_map(), SIZE, &watch))
 		;
+	log_clear();
 }
 
 WATCHED_TEST(no_watch,

@@ -19,6 +19,14 @@ static int origin_create_file(void)
 	return fd;
 }
 
+static void origin_add_file(int fd, const struct origin *origin)
+{
+	struct descriptor_id id;
+
+	EXPECT_EQ(descriptor_identify(fd, &id), 0);
+	origin_add(&id, origin);
+}
+
 static struct origin origin_describe(uintptr_t p, uintptr_t before)
 {
 	return (struct origin){ p - before, .buffer_id = cuda_buffer_id(p), .inside = p };
@@ -42,7 +50,7 @@ TEST(found, "Every descriptor of a dma-buf finds the dma-buf, with the address o
 	fake_cuda_reset(1);
 	p = fake_cuda_alloc(0, 1000);
 	e = origin_describe(p, 512);
-	EXPECT_EQ(origin_add(fd, &e, NULL), 0);
+	origin_add_file(fd, &e);
 	other = dup(fd);
 	close(fd);
 	EXPECT_EQ(origin_find(other, &address), 0);
@@ -58,7 +66,6 @@ TEST(unknown, "An unknown file is -ENOENT, and an invalid descriptor is -EBADF."
 	EXPECT_EQ(origin_find_address(fd), -ENOENT);
 	close(fd);
 	EXPECT_EQ(origin_find_address(fd), -EBADF);
-	EXPECT_EQ(origin_add(-1, &(struct origin){ .buffer_id = 1 }, NULL), -EBADF);
 }
 
 TEST(freed,
@@ -71,14 +78,14 @@ TEST(freed,
 	fake_cuda_reset(1);
 	p = fake_cuda_alloc(0, 8192);
 	e = origin_describe(p, 0);
-	EXPECT_EQ(origin_add(fd, &e, NULL), 0);
+	origin_add_file(fd, &e);
 	fake_cuda_free(p);
 	EXPECT_EQ(origin_find_address(fd), -ENODEV);
 	EXPECT(strstr(log_last(), "was freed"));
 	EXPECT_EQ(fake_cuda_alloc_at(0, 8192, p), p);
 	EXPECT_EQ(origin_find_address(fd), -ENODEV);
 	e = origin_describe(p, 0);
-	EXPECT_EQ(origin_add(fd, &e, NULL), 0);
+	origin_add_file(fd, &e);
 	EXPECT_EQ(origin_find_address(fd), 0);
 	fake_cuda_free(p);
 	close(fd);
@@ -90,7 +97,7 @@ TEST(not_to_be_told,
 	const struct origin e = { .address = 4096 };
 	int fd = origin_create_file();
 
-	EXPECT_EQ(origin_add(fd, &e, NULL), 0);
+	origin_add_file(fd, &e);
 	EXPECT_EQ(origin_find_address(fd), -ENOENT);
 	close(fd);
 }
@@ -106,26 +113,26 @@ TEST(last_ones, "The last ORIGINS dma-bufs are remembered, and a repeated dma-bu
 	e = origin_describe(p, 0);
 	first = origin_create_file();
 	second = origin_create_file();
-	origin_add(first, &e, NULL);
-	origin_add(second, &e, NULL);
+	origin_add_file(first, &e);
+	origin_add_file(second, &e);
 	for (int i = 0; i < 100; i++)
-		EXPECT_EQ(origin_add(second, &e, NULL), 0);
+		origin_add_file(second, &e);
 	for (int i = 0; i < ORIGINS - 2; i++) {
 		fd = origin_create_file();
-		EXPECT_EQ(origin_add(fd, &e, NULL), 0);
+		origin_add_file(fd, &e);
 		EXPECT_EQ(origin_find_address(fd), 0);
 		close(fd);
 	}
 	EXPECT_EQ(origin_find_address(first), 0);
 	fd = origin_create_file();
-	EXPECT_EQ(origin_add(fd, &e, NULL), 0);
+	origin_add_file(fd, &e);
 	EXPECT_EQ(origin_find_address(first), -ENOENT);
 	EXPECT_EQ(origin_find_address(second), 0);
 	EXPECT_EQ(origin_find_address(fd), 0);
 	for (int i = 0; i < ORIGINS; i++) {
 		close(fd);
 		fd = origin_create_file();
-		EXPECT_EQ(origin_add(fd, &e, NULL), 0);
+		origin_add_file(fd, &e);
 	}
 	EXPECT_EQ(origin_find_address(second), -ENOENT);
 	EXPECT_EQ(origin_find_address(fd), 0);

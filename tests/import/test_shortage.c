@@ -188,7 +188,7 @@ static int shortage_register(void)
 	int ret = export_register((uintptr_t)pages, PAGE, &registration);
 
 	if (!ret)
-		registration_put(&registration);
+		export_unregister(&registration);
 	return ret;
 }
 

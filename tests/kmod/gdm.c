@@ -28,7 +28,7 @@ int gdm_call(int ctx, unsigned long request, void *arg)
 }
 
 static int gdm_export_range(int ctx, unsigned long request, uint64_t address, size_t length,
-			    uint32_t flags, struct gdm_export *out)
+			    uint32_t flags, int *fd)
 {
 	struct gdmabuf_export e = {
 		.size = sizeof(e),
@@ -40,25 +40,24 @@ static int gdm_export_range(int ctx, unsigned long request, uint64_t address, si
 
 	if (err)
 		return err;
-	if (out)
-		*out = (struct gdm_export){ e.out_fd, e.out_slot, e.out_generation };
+	if (fd)
+		*fd = e.out_fd;
 	else
 		close(e.out_fd);
 	return 0;
 }
 
-int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
-		    struct gdm_export *out)
+int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags, int *fd)
 {
-	return gdm_export_range(ctx, GDMABUF_EXPORT_HOST, (uintptr_t)address, length, flags, out);
+	return gdm_export_range(ctx, GDMABUF_EXPORT_HOST, (uintptr_t)address, length, flags, fd);
 }
 
-int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, struct gdm_export *out)
+int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, int *fd)
 {
-	return gdm_export_range(ctx, GDMABUF_EXPORT_GPU, address, length, flags, out);
+	return gdm_export_range(ctx, GDMABUF_EXPORT_GPU, address, length, flags, fd);
 }
 
-int gdm_watch_host(int ctx, const void *address, size_t length, struct gdm_export *out)
+int gdm_watch_host(int ctx, const void *address, size_t length, struct gdm_watch *watch)
 {
 	struct gdmabuf_watch_host w = {
 		.size = sizeof(w),
@@ -68,64 +67,32 @@ int gdm_watch_host(int ctx, const void *address, size_t length, struct gdm_expor
 	int err = gdm_call(ctx, GDMABUF_WATCH_HOST, &w);
 
 	if (!err)
-		*out = (struct gdm_export){ -1, w.out_slot, w.out_generation };
+		*watch = (struct gdm_watch){ w.out_slot, w.out_generation };
 	return err;
 }
 
-static int pin_call(int ctx, unsigned long request, const struct gdm_export *e)
+int gdm_unwatch(int ctx, const struct gdm_watch *watch)
 {
-	struct gdmabuf_pin_id id = { .size = sizeof(id),
-				     .slot = e->slot,
-				     .generation = e->generation };
+	struct gdmabuf_watch_id id = {
+		.size = sizeof(id),
+		.slot = watch->slot,
+		.generation = watch->generation,
+	};
 
-	return gdm_call(ctx, request, &id);
-}
-
-int gdm_drop(int ctx, const struct gdm_export *e)
-{
-	return pin_call(ctx, GDMABUF_DROP, e);
-}
-
-struct gdmabuf_query gdm_query(int ctx, int fd)
-{
-	struct gdmabuf_query q = { .size = sizeof(q), .fd = fd };
-
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), 0);
-	return q;
-}
-
-struct gdmabuf_stats gdm_stats(int ctx)
-{
-	struct gdmabuf_stats s = { .size = sizeof(s) };
-
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_STATS, &s), 0);
-	return s;
-}
-
-int gdm_budget(int ctx, uint32_t kind, uint64_t bytes, uint64_t *used)
-{
-	struct gdmabuf_budget b = { .size = sizeof(b), .kind = kind, .bytes = bytes };
-	int err = gdm_call(ctx, GDMABUF_BUDGET, &b);
-
-	if (used)
-		*used = b.out_used;
-	return err;
+	return gdm_call(ctx, GDMABUF_UNWATCH_HOST, &id);
 }
 
 const volatile uint32_t *gdm_status(int ctx)
 {
-	struct gdmabuf_caps caps = { .size = sizeof(caps) };
-	void *p;
+	void *p = mmap(NULL, STATUS_BYTES, PROT_READ, MAP_SHARED, ctx, 0);
 
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, &caps), 0);
-	p = mmap(NULL, caps.out_slots * sizeof(uint32_t), PROT_READ, MAP_SHARED, ctx, 0);
 	EXPECT(p != MAP_FAILED);
 	return p;
 }
 
-int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e)
+int gdm_is_current(const volatile uint32_t *status, const struct gdm_watch *watch)
 {
-	return status[e->slot] == e->generation;
+	return status[watch->slot] == watch->generation;
 }
 
 unsigned char pattern_at(size_t i)
@@ -258,9 +225,9 @@ int receive_fd(int socket)
 	return fd;
 }
 
-long long gdm_read_total(const char *counter)
+long long gdm_read_total(const char *total)
 {
-	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
+	FILE *f = fopen("/sys/kernel/debug/gdmabuf", "re");
 	char line[128], name[64];
 	long long value = -1;
 
@@ -268,9 +235,41 @@ long long gdm_read_total(const char *counter)
 		close(gdm_open());
 	EXPECT(f);
 	while (value < 0 && fgets(line, sizeof(line), f))
-		if (sscanf(line, "gdmabuf-%63[^:]:\t%lld", name, &value) != 2 ||
-		    strcmp(name, counter))
+		if (sscanf(line, "%63[^:]:\t%lld", name, &value) != 2 || strcmp(name, total))
 			value = -1;
 	fclose(f);
 	return value;
+}
+
+long long gdm_pinned_pages(void)
+{
+	FILE *f = fopen("/proc/sys/vm/stat_refresh", "we");
+	long long value, pinned = 0;
+	char name[64];
+
+	/* The write adds each processor's counts to the sum. */
+	EXPECT(f && fputs("1", f) >= 0 && !fclose(f));
+	f = fopen("/proc/vmstat", "re");
+	EXPECT(f);
+	while (fscanf(f, "%63s %lld", name, &value) == 2) {
+		if (!strcmp(name, "nr_foll_pin_acquired"))
+			pinned += value;
+		if (!strcmp(name, "nr_foll_pin_released"))
+			pinned -= value;
+	}
+	fclose(f);
+	return pinned;
+}
+
+int gdm_module_users(const char *module)
+{
+	char path[64];
+	FILE *f;
+	int n = -1;
+
+	snprintf(path, sizeof(path), "/sys/module/%s/refcnt", module);
+	f = fopen(path, "re");
+	EXPECT(f && fscanf(f, "%d", &n) == 1);
+	fclose(f);
+	return n;
 }

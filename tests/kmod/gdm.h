@@ -19,32 +19,24 @@ int gdm_open(void);
 /* ioctl(@ctx, @request, @arg) as 0 or -errno. */
 int gdm_call(int ctx, unsigned long request, void *arg);
 
-struct gdm_export {
-	int fd;
+/* @fd receives the dma-buf.  If @fd is NULL, the descriptor is closed. */
+int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags, int *fd);
+int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, int *fd);
+
+struct gdm_watch {
 	uint32_t slot, generation;
 };
 
-/* @out receives the dma-buf.  If @out is NULL, the descriptor is closed. */
-int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
-		    struct gdm_export *out);
-int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags,
-		   struct gdm_export *out);
-/* @out's descriptor is -1. */
-int gdm_watch_host(int ctx, const void *address, size_t length, struct gdm_export *out);
-/* Of an export or a watch. */
-int gdm_drop(int ctx, const struct gdm_export *e);
-struct gdmabuf_query gdm_query(int ctx, int fd);
-struct gdmabuf_stats gdm_stats(int ctx);
-int gdm_budget(int ctx, uint32_t kind, uint64_t bytes, uint64_t *used);
+int gdm_watch_host(int ctx, const void *address, size_t length, struct gdm_watch *watch);
+int gdm_unwatch(int ctx, const struct gdm_watch *watch);
 
-/* Maps the context's status page, read-only. */
+enum { WATCHES = 4096, STATUS_BYTES = WATCHES * 4 };
+
+/* Maps the context's status page, STATUS_BYTES, read-only. */
 const volatile uint32_t *gdm_status(int ctx);
-int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e);
+int gdm_is_current(const volatile uint32_t *status, const struct gdm_watch *watch);
 
-/*
- * Waits for @condition: the module releases stale pins in a work item.  Half a minute is a limit on a
- * hang.
- */
+/* Waits for @condition, which a work item brings about.  Half a minute is a limit on a hang. */
 #define EVENTUALLY(condition)                                       \
 	do {                                                        \
 		for (int i_ = 0; !(condition) && i_ < 6000; i_++)   \
@@ -73,9 +65,13 @@ void become_user(size_t memlock);
 void send_fd(int socket, int fd);
 int receive_fd(int socket);
 
-/*
- * Reads a counter of the module, for example "host-pins": the sum over all contexts, from debugfs.
- */
-long long gdm_read_total(const char *counter);
+/* Reads a total of the module, "host-bytes", "gpu-bytes" or "watches", from debugfs. */
+long long gdm_read_total(const char *total);
+
+/* The number of pages that all drivers have pinned, from the kernel's counters. */
+long long gdm_pinned_pages(void);
+
+/* How often the module is in use. */
+int gdm_module_users(const char *module);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_fixture.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 unsigned char bytes[LENGTH];
@@ -13,8 +11,7 @@ struct setup gpu_test_begin_flags(uint32_t flags)
 	struct setup s = { .gpu = mockgpu_open() };
 
 	s.ctx = gdm_open();
-	s.status = gdm_status(s.ctx);
-	EVENTUALLY(mockgpu_stats(s.gpu).pins == 0 && mockgpu_stats(s.gpu).persistent == 0);
+	EVENTUALLY(mockgpu_stats(s.gpu).pins == 0);
 	s.before = mockgpu_stats(s.gpu);
 	s.va = mockgpu_alloc(s.gpu, LENGTH, flags);
 	pattern_fill(bytes, LENGTH);
@@ -27,43 +24,36 @@ struct setup gpu_test_begin(void)
 	return gpu_test_begin_flags(0);
 }
 
-int provider_users(void)
-{
-	FILE *f = fopen("/sys/module/gdmabuf_nvidia/refcnt", "r");
-	int n = -1;
-
-	EXPECT(f);
-	EXPECT_EQ(fscanf(f, "%d", &n), 1);
-	fclose(f);
-	return n;
-}
-
 void gpu_test_end(struct setup *s)
 {
 	static const struct mock_config works;
 
-	munmap((void *)(uintptr_t)s->status, 4 * PAGE);
 	close(s->ctx);
 	mockgpu_config(s->gpu, &works);
-	mockgpu_try_free(s->gpu, s->va, 0);
-	EVENTUALLY(mockgpu_stats(s->gpu).pins == 0 && mockgpu_stats(s->gpu).persistent == 0);
+	mockgpu_try_free(s->gpu, s->va);
+	EXPECT_EQ(mockgpu_stats(s->gpu).pins, 0);
 	EXPECT_EQ(mockgpu_stats(s->gpu).pages_pinned, 0);
 	EXPECT_EQ(mockgpu_stats(s->gpu).pages_used, s->before.pages_used);
-	EVENTUALLY(provider_users() == 0);
+	EXPECT_EQ(gdm_module_users("gdmabuf_nvidia"), 0);
 	close(s->gpu);
 }
 
-struct gdm_export gpu_export(const struct setup *s, uint32_t flags)
+int gpu_export(const struct setup *s)
 {
-	struct gdm_export e;
+	int fd;
 
-	EXPECT_EQ(gdm_export_gpu(s->ctx, s->va, LENGTH, flags, &e), 0);
-	return e;
+	EXPECT_EQ(gdm_export_gpu(s->ctx, s->va, LENGTH, 0, &fd), 0);
+	return fd;
 }
 
-int pins_go(int gpu)
+int in_child_with_quota(void (*body)(void *arg), void *arg)
 {
-	for (int i = 0; mockgpu_stats(gpu).pins + mockgpu_stats(gpu).persistent && i < 6000; i++)
-		usleep(5000); /* time: between two looks */
-	return !mockgpu_stats(gpu).pins && !mockgpu_stats(gpu).persistent;
+	int status;
+
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
+	parameter_set("gdmabuf", "gpu_quota_mb", "1");
+	status = in_child(body, arg);
+	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
+	return status;
 }

@@ -11,11 +11,10 @@ enum { LENGTH = 8 * GPU_PAGE };
 
 extern unsigned char bytes[LENGTH];
 
-/* The mock GPU with an allocation of LENGTH bytes, and a context with its status page. */
+/* The mock GPU with an allocation of LENGTH bytes, and a context. */
 struct setup {
 	int gpu, ctx;
 	uint64_t va;
-	const volatile uint32_t *status;
 	struct mock_stats before;
 };
 
@@ -23,17 +22,15 @@ struct setup gpu_test_begin_flags(uint32_t flags);
 
 struct setup gpu_test_begin(void);
 
-/* The reference count of the provider's module. */
-int provider_users(void);
-
 /*
  * Ends a test and checks that no pin, GPU memory, BAR space or reference to the provider is left.
  */
 void gpu_test_end(struct setup *s);
 
-struct gdm_export gpu_export(const struct setup *s, uint32_t flags);
+/* A dma-buf of the allocation. */
+int gpu_export(const struct setup *s);
 
-/* Waits for the last pin to go, half a minute at most.  Returns whether all pins are gone. */
-int pins_go(int gpu);
+/* in_child(), with a quota of 1 MiB of GPU memory for each user. */
+int in_child_with_quota(void (*body)(void *arg), void *arg);
 
 #endif

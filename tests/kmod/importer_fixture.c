@@ -8,7 +8,7 @@
 
 unsigned char bytes[LENGTH];
 
-struct setup import_test_begin(uint32_t alloc_flags, uint32_t export_flags)
+struct setup import_test_begin(uint32_t alloc_flags)
 {
 	struct setup s = { .gpu = mockgpu_open(),
 			   .ctx = gdm_open(),
@@ -17,17 +17,17 @@ struct setup import_test_begin(uint32_t alloc_flags, uint32_t export_flags)
 	s.va = mockgpu_alloc(s.gpu, LENGTH, alloc_flags);
 	pattern_fill(bytes, LENGTH);
 	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
-	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, export_flags, &s.e), 0);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, &s.fd), 0);
 	return s;
 }
 
 void import_test_end(struct setup *s)
 {
 	close(s->importer);
-	close(s->e.fd);
+	close(s->fd);
 	close(s->ctx);
-	mockgpu_try_free(s->gpu, s->va, 0);
-	EVENTUALLY(mockgpu_stats(s->gpu).pins == 0 && mockgpu_stats(s->gpu).persistent == 0);
+	mockgpu_try_free(s->gpu, s->va);
+	EXPECT_EQ(mockgpu_stats(s->gpu).pins, 0);
 	close(s->gpu);
 }
 
@@ -37,13 +37,13 @@ struct setup setup_host(unsigned char *p, uint32_t flags)
 			   .ctx = gdm_open(),
 			   .importer = test_importer_open() };
 
-	EXPECT_EQ(gdm_export_host(s.ctx, p, LENGTH, flags, &s.e), 0);
+	EXPECT_EQ(gdm_export_host(s.ctx, p, LENGTH, flags, &s.fd), 0);
 	return s;
 }
 
 int import_attach(const struct setup *s, uint32_t mode, uint32_t flags)
 {
-	return test_importer_attach(s->importer, s->e.fd, mode, flags,
+	return test_importer_attach(s->importer, s->fd, mode, flags,
 				    GDMABUF_IMPORTER_BIDIRECTIONAL);
 }
 
@@ -52,7 +52,7 @@ int attach_and_map(const struct setup *s, struct gdmabuf_importer_attach arg)
 	struct gdmabuf_importer_map map;
 	int err;
 
-	arg.fd = s->e.fd;
+	arg.fd = s->fd;
 	err = ioctl(s->importer, GDMABUF_IMPORTER_ATTACH, &arg) ? -errno : 0;
 	if (!err)
 		err = test_importer_map(s->importer, &map);

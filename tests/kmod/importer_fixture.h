@@ -11,13 +11,13 @@ enum { LENGTH = 8 * GPU_PAGE, PIECE = 2048 };
 
 extern unsigned char bytes[LENGTH];
 
+/* A dma-buf of GPU memory, or of host memory, and an importer. */
 struct setup {
-	int gpu, ctx, importer;
+	int gpu, ctx, importer, fd;
 	uint64_t va;
-	struct gdm_export e;
 };
 
-struct setup import_test_begin(uint32_t alloc_flags, uint32_t export_flags);
+struct setup import_test_begin(uint32_t alloc_flags);
 
 void import_test_end(struct setup *s);
 

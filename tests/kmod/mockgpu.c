@@ -33,16 +33,16 @@ uint64_t mockgpu_alloc(int gpu, size_t length, uint32_t flags)
 	return alloc.va;
 }
 
-int mockgpu_try_free(int gpu, uint64_t va, uint32_t flags)
+int mockgpu_try_free(int gpu, uint64_t va)
 {
-	struct mock_free arg = { .va = va, .flags = flags };
+	struct mock_free arg = { .va = va };
 
 	return ioctl(gpu, MOCK_FREE, &arg) ? -errno : 0;
 }
 
 void mockgpu_free(int gpu, uint64_t va)
 {
-	EXPECT_EQ(mockgpu_try_free(gpu, va, 0), 0);
+	EXPECT_EQ(mockgpu_try_free(gpu, va), 0);
 }
 
 static void mockgpu_copy(int gpu, uint64_t va, uintptr_t user, size_t length, uint32_t to_gpu)
@@ -115,21 +115,14 @@ int test_importer_map(int importer, struct gdmabuf_importer_map *map)
 	return ioctl(importer, GDMABUF_IMPORTER_MAP, map) ? -errno : 0;
 }
 
-const char *parameter_set(const char *module, const char *name, const char *value)
+void parameter_set(const char *module, const char *name, const char *value)
 {
-	static char old[256];
 	char path[128];
-	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", module, name);
-	fd = open(path, O_RDWR);
-	if (fd < 0)
-		test_skip("%s: %s", path, strerror(errno));
-	n = read(fd, old, sizeof(old) - 1);
-	EXPECT(n >= 0);
-	old[n] = '\0';
-	EXPECT_EQ(pwrite(fd, value, strlen(value), 0), (ssize_t)strlen(value));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	EXPECT(fd >= 0);
+	EXPECT_EQ(write(fd, value, strlen(value)), (ssize_t)strlen(value));
 	close(fd);
-	return old;
 }

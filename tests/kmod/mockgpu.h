@@ -19,7 +19,7 @@
 int mockgpu_open(void);
 uint64_t mockgpu_alloc(int gpu, size_t length, uint32_t flags);
 /* 0 or -errno. */
-int mockgpu_try_free(int gpu, uint64_t va, uint32_t flags);
+int mockgpu_try_free(int gpu, uint64_t va);
 void mockgpu_free(int gpu, uint64_t va);
 void mockgpu_write(int gpu, uint64_t va, const void *bytes, size_t length);
 void mockgpu_read(int gpu, uint64_t va, void *bytes, size_t length);
@@ -34,7 +34,7 @@ int importer_access(int importer, unsigned long request, uint64_t offset, void *
 		    uint32_t length);
 int test_importer_map(int importer, struct gdmabuf_importer_map *map);
 
-/* Sets a module parameter.  Returns the old value, which is valid until the next call. */
-const char *parameter_set(const char *module, const char *name, const char *value);
+/* Sets a module parameter. */
+void parameter_set(const char *module, const char *name, const char *value);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Races: threads free, allocate, export, map, read, close, revoke, drop, evict and import, all on a
- * few shared slots of memory.  A test names the bodies of the threads.  The fixture runs the bodies
+ * Races: threads free, allocate, export, map, read, close, watch and import, all on a few shared
+ * slots of memory.  A test names the bodies of the threads.  The fixture runs the bodies
  * until all rounds are done or a check has failed.
  *
  * GDM_ROUNDS is the number of rounds of all threads together.
@@ -29,7 +29,7 @@ struct slot {
 
 /* A dma-buf of a thread, and a mapping of the dma-buf. */
 struct view {
-	struct gdm_export e;
+	int fd;
 	struct slot *slot;
 	uint32_t flags;
 	uint64_t turn; /* of the exported memory; 0 is unknown */
@@ -66,7 +66,7 @@ int race_next_round(void);
 /* The first word of every page of @slot at an even @turn. */
 uint64_t race_word(const struct slot *slot, uint64_t turn);
 
-/* Access memory under revocation or unmapping.  Return the signal of the access, or 0. */
+/* Access memory that another thread may unmap.  Return the signal of the access, or 0. */
 int race_read_word(const volatile void *p, uint64_t *value);
 int race_write_word(volatile void *p, uint64_t value);
 
@@ -74,12 +74,8 @@ int race_write_word(volatile void *p, uint64_t value);
 void race_view_enter(struct view *v, struct slot *slot, uint64_t turn);
 void race_view_close(struct view *v);
 
-/* A mapping shows the exported memory or gives SIGBUS, and never shows other memory. */
+/* A mapping shows the exported memory, and never other memory. */
 void race_view_read(const struct view *v);
-void race_view_query(const struct view *v);
-
-/* The body of a thread that drops and evicts pins in use by other threads. */
-void *race_evictor(void *arg);
 
 /* The body of a thread that imports the dma-bufs that @open exports. */
 void race_import_views(void *arg, void (*open)(struct view *v));
@@ -92,7 +88,7 @@ void race_importer_close(void);
 /* Runs a thread for each body, up to a NULL, and waits. */
 void race_run_threads(void *(*const bodies[])(void *));
 
-/* Checks that no pin is left.  A budget of 0 evicts the kept pins. */
+/* Checks that no page stays pinned and no watch is left. */
 void race_expect_nothing_left(void);
 
 #endif

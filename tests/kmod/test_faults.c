@@ -22,7 +22,7 @@ enum { LENGTH_GPU = 3 * GPU_PAGE, LENGTH_HOST = 40 * PAGE, MAX_FAULTS = 2000 };
 static int gpu = -1, ctx = -1, importer = -1, fail_nth = -1;
 static uint64_t va;
 static unsigned char *memory;
-static uint64_t watches_held; /* by the test, all the time */
+static long long watches_held; /* by the test, all the time */
 
 /* A call under test.  @run returns 0 or -errno.  Allocations of @prepare and @undo do not fail. */
 struct operation {
@@ -59,19 +59,14 @@ static void fault_test_begin(void)
 	ctx = gdm_open();
 	va = mockgpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
 	memory = pages_new(LENGTH_HOST, 1);
-	/* The first exports make the allocations of a context's life, which happen only once. */
-	EXPECT_EQ(gdm_export_gpu(ctx, va, LENGTH_GPU, 0, NULL), 0);
-	EXPECT_EQ(gdm_export_host(ctx, memory, LENGTH_HOST, 0, NULL), 0);
 }
 
-/* The kernel closes descriptors in work items at the latest, so the wait is short. */
 static void nothing_is_pinned(void)
 {
-	EVENTUALLY(!gdm_stats(ctx).out_gpu_pins && !gdm_stats(ctx).out_host_pins);
-	EXPECT_EQ(gdm_stats(ctx).out_gpu_bytes, 0);
-	EXPECT_EQ(gdm_stats(ctx).out_host_bytes, 0);
-	EXPECT_EQ(gdm_stats(ctx).out_host_watches, watches_held);
-	EVENTUALLY(!mockgpu_stats(gpu).pins && !mockgpu_stats(gpu).persistent);
+	EXPECT_EQ(gdm_read_total("gpu-bytes"), 0);
+	EXPECT_EQ(gdm_read_total("host-bytes"), 0);
+	EXPECT_EQ(gdm_read_total("watches"), watches_held);
+	EXPECT_EQ(mockgpu_stats(gpu).pins, 0);
 	EXPECT_EQ(mockgpu_stats(gpu).pages_pinned, 0);
 }
 
@@ -147,28 +142,19 @@ static void fail_all(const struct operation *op)
 
 /* ---- exports ---- */
 
-static struct gdm_export made = { .fd = -1 };
+static int made = -1;
 static uint32_t flags;
-
-static void close_made(void)
-{
-	if (made.fd >= 0)
-		close(made.fd);
-	made.fd = -1;
-}
 
 static void undo_export(void)
 {
-	close_made();
-	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_GPU, 0, NULL), 0);
-	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_GPU, UINT64_MAX, NULL), 0);
-	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_HOST, 0, NULL), 0);
-	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_HOST, UINT64_MAX, NULL), 0);
+	if (made >= 0)
+		close(made);
+	made = -1;
 }
 
 static int run_export_gpu(void)
 {
-	return gdm_export_gpu(ctx, va, LENGTH_GPU, flags, &made);
+	return gdm_export_gpu(ctx, va, LENGTH_GPU, 0, &made);
 }
 
 static int run_export_host(void)
@@ -192,20 +178,6 @@ TEST(faults_export_gpu,
 	fail_exports(run_export_gpu, 0);
 }
 
-TEST(faults_export_gpu_keep,
-     "If an allocation fails, GDMABUF_EXPORT_GPU with GDMABUF_KEEP fails and leaves nothing "
-     "pinned.")
-{
-	fail_exports(run_export_gpu, GDMABUF_KEEP);
-}
-
-TEST(faults_export_revocable,
-     "If an allocation fails, GDMABUF_EXPORT_GPU with GDMABUF_REVOCABLE fails and leaves nothing "
-     "pinned.")
-{
-	fail_exports(run_export_gpu, GDMABUF_REVOCABLE);
-}
-
 TEST(faults_export_host,
      "If an allocation fails, GDMABUF_EXPORT_HOST fails and leaves nothing pinned.")
 {
@@ -217,13 +189,6 @@ TEST(faults_export_host_read_only,
      "nothing pinned.")
 {
 	fail_exports(run_export_host, GDMABUF_READ_ONLY);
-}
-
-TEST(faults_export_host_keep,
-     "If an allocation fails, GDMABUF_EXPORT_HOST with GDMABUF_KEEP fails and leaves nothing "
-     "pinned.")
-{
-	fail_exports(run_export_host, GDMABUF_READ_ONLY | GDMABUF_KEEP);
 }
 
 /* A pin allocates pages if the range has no pages yet. */
@@ -248,51 +213,26 @@ TEST(faults_export_host_new,
 	fault_test_end();
 }
 
-/* If an allocation fails, gdmabuf evicts idle pins and tries again. */
-static unsigned char *other;
-
-static void keep_other(void)
-{
-	EXPECT_EQ(gdm_export_host(ctx, other, PAGE, GDMABUF_KEEP, NULL), 0);
-}
-
-TEST(faults_export_evicts,
-     "If an allocation fails even after an idle pin was evicted, GDMABUF_EXPORT_HOST fails and "
-     "leaves nothing pinned.")
-{
-	struct operation op = {
-		.run = run_export_host,
-		.prepare = keep_other,
-		.undo = undo_export,
-	};
-
-	flags = 0;
-	fault_test_begin();
-	other = pages_new(PAGE, 1);
-	fail_all(&op);
-	munmap(other, PAGE);
-	fault_test_end();
-}
-
 /* ---- watches ---- */
+
+static struct gdm_watch watch;
 
 static int run_watch_host(void)
 {
-	return gdm_watch_host(ctx, memory, LENGTH_HOST, &made);
+	return gdm_watch_host(ctx, memory, LENGTH_HOST, &watch);
 }
 
-/* The slot may be an older watch's if the call failed. */
 static void undo_watch(void)
 {
-	if (made.generation)
-		gdm_drop(ctx, &made);
-	made = (struct gdm_export){ .fd = -1 };
+	if (watch.generation)
+		gdm_unwatch(ctx, &watch);
+	watch = (struct gdm_watch){ 0 };
 }
 
 TEST(faults_watch_host, "If an allocation fails, GDMABUF_WATCH_HOST fails and leaves no watch.")
 {
 	struct operation op = { .run = run_watch_host, .undo = undo_watch, .pins = 1 };
-	struct gdm_export first;
+	struct gdm_watch first;
 
 	fault_test_begin();
 	/*
@@ -301,10 +241,31 @@ TEST(faults_watch_host, "If an allocation fails, GDMABUF_WATCH_HOST fails and le
 	 */
 	EXPECT_EQ(gdm_watch_host(ctx, memory, LENGTH_HOST, &first), 0);
 	watches_held = 1;
-	made = (struct gdm_export){ .fd = -1 };
 	fail_all(&op);
 	watches_held = 0;
-	EXPECT_EQ(gdm_drop(ctx, &first), 0);
+	EXPECT_EQ(gdm_unwatch(ctx, &first), 0);
+	fault_test_end();
+}
+
+/* The first watch makes the status page, and has the kernel report changes of the memory. */
+static void open_again(void)
+{
+	close(ctx);
+	ctx = gdm_open();
+}
+
+TEST(faults_watch_first,
+     "If an allocation fails, a context's first GDMABUF_WATCH_HOST fails and leaves no watch.")
+{
+	struct operation op = {
+		.run = run_watch_host,
+		.prepare = open_again,
+		.undo = undo_watch,
+		.pins = 1,
+	};
+
+	fault_test_begin();
+	fail_all(&op);
 	fault_test_end();
 }
 
@@ -338,20 +299,24 @@ static void *status_page = MAP_FAILED;
 
 static int run_status(void)
 {
-	status_page = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, ctx, 0);
+	status_page = mmap(NULL, STATUS_BYTES, PROT_READ, MAP_SHARED, ctx, 0);
 	return status_page == MAP_FAILED ? -errno : 0;
 }
 
 static void undo_status(void)
 {
 	if (status_page != MAP_FAILED)
-		munmap(status_page, 4 * PAGE);
+		munmap(status_page, STATUS_BYTES);
 	status_page = MAP_FAILED;
 }
 
 TEST(faults_status, "If an allocation fails, mmap() of the status page fails.")
 {
-	struct operation op = { .run = run_status, .undo = undo_status };
+	struct operation op = {
+		.run = run_status,
+		.prepare = open_again,
+		.undo = undo_status,
+	};
 
 	fault_test_begin();
 	fail_all(&op);
@@ -368,38 +333,41 @@ static void prepare_host(void)
 	EXPECT_EQ(run_export_host(), 0);
 }
 
-static int run_query(void)
+static int run_caps(void)
 {
-	struct gdmabuf_query q = { .size = sizeof(q), .fd = made.fd };
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 
-	return gdm_call(ctx, GDMABUF_QUERY, &q);
+	return gdm_call(ctx, GDMABUF_CAPS, &caps);
 }
 
-static int run_stats(void)
+static void fault_undo_nothing(void)
 {
-	struct gdmabuf_stats s = { .size = sizeof(s) };
-
-	return gdm_call(ctx, GDMABUF_STATS, &s);
 }
 
-static int run_drop(void)
+static void prepare_watch(void)
 {
-	int err = gdm_drop(ctx, &made);
-
-	return err == -EBUSY ? 0 : err;
+	EXPECT_EQ(run_watch_host(), 0);
 }
 
-static int run_free(void)
+static int run_unwatch(void)
 {
-	/* The driver calls back from the free, and gdmabuf has to let go without memory. */
-	return mockgpu_try_free(gpu, va, 0);
+	int err = gdm_unwatch(ctx, &watch);
+
+	if (!err)
+		watch.generation = 0;
+	return err;
 }
 
-static void undo_free(void)
+static int fault_run_close(void)
 {
-	close_made();
-	mockgpu_try_free(gpu, va, 0);
-	va = mockgpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
+	undo_export();
+	return 0;
+}
+
+/* Changes the memory, of which a watch learns. */
+static int run_change(void)
+{
+	return madvise(memory, PAGE, MADV_DONTNEED) ? -errno : 0;
 }
 
 /* Expects that @op succeeds although allocations fail, or makes no allocation. */
@@ -423,30 +391,21 @@ static void never_fails(const struct operation *op)
 	printf("# %d failures injected\n", n - 2);
 }
 
-/* Calls that free or report, and the flags of the earlier export. */
-struct memoryless_call {
+static const struct memoryless_call {
 	const char *name;
-	uint32_t flags;
 	struct operation op;
-};
-
-static const struct memoryless_call memoryless_calls[] = {
-	{ "query", 0, { .run = run_query, .prepare = prepare_gpu, .undo = undo_export } },
-	{ "stats", 0, { .run = run_stats, .undo = undo_export } },
-	{ "drop", GDMABUF_KEEP, { .run = run_drop, .prepare = prepare_gpu, .undo = undo_export } },
-	{ "free", 0, { .run = run_free, .prepare = prepare_gpu, .undo = undo_free } },
-	{ "free_kept",
-	  GDMABUF_KEEP,
-	  { .run = run_free, .prepare = prepare_gpu, .undo = undo_free } },
-	{ "free_revocable",
-	  GDMABUF_REVOCABLE,
-	  { .run = run_free, .prepare = prepare_gpu, .undo = undo_free } },
+} memoryless_calls[] = {
+	{ "caps", { .run = run_caps, .undo = fault_undo_nothing } },
+	{ "unwatch", { .run = run_unwatch, .prepare = prepare_watch, .undo = undo_watch } },
+	{ "change", { .run = run_change, .prepare = prepare_watch, .undo = undo_watch } },
+	{ "close_gpu", { .run = fault_run_close, .prepare = prepare_gpu, .undo = undo_export } },
+	{ "close_host", { .run = fault_run_close, .prepare = prepare_host, .undo = undo_export } },
 };
 
 TEST_EACH(faults_need_none, struct memoryless_call, memoryless_calls,
 	  "A call that reports or frees needs no memory.")
 {
-	flags = row->flags;
+	flags = 0;
 	fault_test_begin();
 	never_fails(&row->op);
 	fault_test_end();
@@ -459,17 +418,8 @@ static size_t view_length;
 
 static int run_map(void)
 {
-	view = dmabuf_map(made.fd, view_length, PROT_READ | PROT_WRITE);
+	view = dmabuf_map(made, view_length, PROT_READ | PROT_WRITE);
 	return view ? 0 : -errno;
-}
-
-static int run_map_and_read(void)
-{
-	int err = run_map();
-
-	for (size_t i = 0; !err && i < view_length; i += PAGE)
-		(void)*(volatile unsigned char *)(view + i);
-	return err;
 }
 
 static void undo_map(void)
@@ -480,11 +430,11 @@ static void undo_map(void)
 	undo_export();
 }
 
-static void fail_maps(int (*run)(void), void (*prepare)(void), size_t length, uint32_t with)
+static void fail_maps(void (*prepare)(void), size_t length)
 {
-	struct operation op = { .run = run, .prepare = prepare, .undo = undo_map };
+	struct operation op = { .run = run_map, .prepare = prepare, .undo = undo_map };
 
-	flags = with;
+	flags = 0;
 	view_length = length;
 	fault_test_begin();
 	fail_all(&op);
@@ -493,17 +443,12 @@ static void fail_maps(int (*run)(void), void (*prepare)(void), size_t length, ui
 
 TEST(faults_map_gpu, "If an allocation fails, mmap() of a dma-buf of GPU memory fails.")
 {
-	fail_maps(run_map, prepare_gpu, LENGTH_GPU, 0);
+	fail_maps(prepare_gpu, LENGTH_GPU);
 }
 
 TEST(faults_map_host, "If an allocation fails, mmap() of a dma-buf of host memory fails.")
 {
-	fail_maps(run_map, prepare_host, LENGTH_HOST, 0);
-}
-
-TEST(faults_map_revocable, "If an allocation fails, mmap() of a revocable dma-buf fails.")
-{
-	fail_maps(run_map_and_read, prepare_gpu, LENGTH_GPU, GDMABUF_REVOCABLE);
+	fail_maps(prepare_host, LENGTH_HOST);
 }
 
 /* ---- devices; vmap() is left out, as the dma-buf core warns when vmap() fails ---- */
@@ -513,7 +458,7 @@ static uint32_t mode, attach_flags;
 static int fault_run_import(void)
 {
 	struct gdmabuf_importer_map map;
-	int err = test_importer_attach(importer, made.fd, mode, attach_flags,
+	int err = test_importer_attach(importer, made, mode, attach_flags,
 				       GDMABUF_IMPORTER_BIDIRECTIONAL);
 
 	return err ? err : test_importer_map(importer, &map);
@@ -542,19 +487,14 @@ static void fail_imports(void (*prepare)(void), uint32_t with_mode, uint32_t wit
 
 TEST(faults_import_gpu, "If an allocation fails, a device's import of GPU memory fails.")
 {
-	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, 0);
+	fail_imports(prepare_gpu, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER);
 }
 
 TEST(faults_import_gpu_platform,
      "If an allocation fails, a platform device's import of GPU memory fails.")
 {
-	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE);
-}
-
-TEST(faults_import_gpu_dynamic,
-     "If an allocation fails, a dynamic importer's import of GPU memory fails.")
-{
-	fail_imports(prepare_gpu, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER);
+	fail_imports(prepare_gpu, GDMABUF_IMPORTER_PINNED,
+		     GDMABUF_IMPORTER_PEER2PEER | GDMABUF_IMPORTER_PLATFORM_DEVICE);
 }
 
 TEST(faults_import_host, "If an allocation fails, a device's import of host memory fails.")
@@ -562,7 +502,7 @@ TEST(faults_import_host, "If an allocation fails, a device's import of host memo
 	fail_imports(prepare_host, GDMABUF_IMPORTER_STATIC, 0);
 }
 
-/* ---- xarray entries of several nodes ---- */
+/* ---- nodes of a context's list of watches ---- */
 
 static void write_text(const char *path, const char *text)
 {
@@ -604,55 +544,12 @@ static void end_node_failures(void)
 	write_text("/sys/kernel/slab/radix_tree_node/failslab", "0");
 }
 
-enum { NODE = 576 }; /* bytes of a node */
-
-static void export_without_nodes(void *arg)
-{
-	unsigned char *huge = huge_pages_new(1, 0);
-	int nodes = *(int *)arg, probability, err;
-	char space[16];
-
-	if (!huge)
-		_exit(77);
-	probability = open_node_probability();
-	snprintf(space, sizeof(space), "%d", nodes * NODE + 1);
-	ctx = gdm_open();
-	fail_nodes_after(space);
-	become_user(HUGE_PAGE);
-	err = gdm_export_host(ctx, huge, PAGE, 0, NULL);
-	EXPECT_EQ(write(probability, "0", 1), 1);
-	_exit(err && err != -ENOMEM);
-}
-
-struct node_count {
-	const char *name;
-	int nodes;
-};
-
-static const struct node_count node_counts[] = {
-	{ "0", 0 }, { "1", 1 }, { "2", 2 }, { "3", 3 }, { "4", 4 },
-};
-
-TEST_EACH(faults_memlock_nodes, struct node_count, node_counts,
-	  "If an xarray entry of several nodes gets only some of the nodes, an export leaves no "
-	  "node behind.")
-{
-	int nodes = row->nodes, status;
-
-	close(gdm_open());
-	status = in_child(export_without_nodes, &nodes);
-	end_node_failures();
-	if (status == 77)
-		test_skip("no huge pages, or no failures of one cache");
-	EXPECT_EQ(status, 0);
-}
-
-static int watch_without_nodes(int own, struct gdm_export *watch)
+static int watch_without_nodes(int own, struct gdm_watch *failed)
 {
 	int probability = open_node_probability(), err;
 
 	fail_nodes_after("1");
-	err = gdm_watch_host(own, memory, LENGTH_HOST, watch);
+	err = gdm_watch_host(own, memory, LENGTH_HOST, failed);
 	EXPECT_EQ(write(probability, "0", 1), 1);
 	close(probability);
 	end_node_failures();
@@ -661,17 +558,18 @@ static int watch_without_nodes(int own, struct gdm_export *watch)
 
 static void watch_host_without_nodes(void)
 {
-	struct gdm_export first, failed, next;
+	struct gdm_watch first, failed, next;
+	long long before = gdm_read_total("watches");
 	int own = gdm_open();
 
 	memory = pages_new(LENGTH_HOST, 1);
 	/* Takes slot 0, for which the list needs no node. */
 	EXPECT_EQ(gdm_watch_host(own, memory, LENGTH_HOST, &first), 0);
 	EXPECT_EQ(watch_without_nodes(own, &failed), -ENOMEM);
-	EXPECT_EQ(gdm_stats(own).out_host_watches, 1);
+	EXPECT_EQ(gdm_read_total("watches"), before + 1);
 	/* An invalidation finds all watches of the range, so a freed watch, too. */
 	EXPECT_EQ(madvise(memory, PAGE, MADV_DONTNEED), 0);
-	EXPECT(!gdm_is_valid(gdm_status(own), &first));
+	EXPECT(!gdm_is_current(gdm_status(own), &first));
 	EXPECT_EQ(gdm_watch_host(own, memory, LENGTH_HOST, &next), 0);
 	EXPECT_EQ(next.slot, 1);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exports of host memory: ranges, access rights, and pins that serve later exports. */
+/* Exports of host memory: ranges, kinds of memory, and access rights. */
 #include "host_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-buf.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,7 +12,7 @@
 TEST(host_private_pages, "The dma-buf of a private range shows the bytes of the range.")
 {
 	struct setup s = host_test_begin(1, 0);
-	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
+	unsigned char *view = dmabuf_map(s.fd, LENGTH, PROT_READ | PROT_WRITE);
 
 	EXPECT(view);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
@@ -21,7 +20,7 @@ TEST(host_private_pages, "The dma-buf of a private range shows the bytes of the 
 	s.p[PAGE] = 78;
 	EXPECT_EQ(s.p[5], 77);
 	EXPECT_EQ(view[PAGE], 78);
-	EXPECT_EQ(lseek(s.e.fd, 0, SEEK_END), LENGTH);
+	EXPECT_EQ(lseek(s.fd, 0, SEEK_END), LENGTH);
 	munmap(view, LENGTH);
 	host_test_end(&s);
 }
@@ -30,35 +29,55 @@ TEST(host_untouched_pages,
      "An export of untouched pages shows the bytes that are written to the pages later.")
 {
 	unsigned char *p = pages_new(LENGTH, 0), *view;
-	struct gdm_export e;
-	int ctx = gdm_open();
+	int ctx = gdm_open(), fd;
 
 	EXPECT_EQ(p[0], 0); /* a read of an untouched page maps the shared zero page */
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &fd), 0);
 	pattern_fill(p, LENGTH);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	view = dmabuf_map(fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
-	EXPECT(gdm_is_valid(gdm_status(ctx), &e));
-	close(e.fd);
+	munmap(view, LENGTH);
+	close(fd);
 	close(ctx);
 	munmap(p, LENGTH);
+}
+
+TEST(host_twice, "Two exports of one range are two pins, and both count until they are released.")
+{
+	struct setup s = host_test_begin(1, 0);
+	long long bytes = gdm_read_total("host-bytes"), pinned = gdm_pinned_pages();
+	unsigned char *view;
+	int again;
+
+	EXPECT_EQ(gdm_export_host(s.ctx, s.p, LENGTH, 0, &again), 0);
+	EXPECT_EQ(gdm_read_total("host-bytes"), bytes + LENGTH);
+	EXPECT_EQ(gdm_pinned_pages(), pinned + LENGTH / PAGE);
+	close(s.fd);
+	s.fd = again;
+	EXPECT_EQ(gdm_read_total("host-bytes"), bytes);
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
+	view = dmabuf_map(s.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	host_test_end(&s);
 }
 
 TEST(host_many_mappings,
      "An exported range may span several mappings, of files and of anonymous memory.")
 {
 	unsigned char *p = pages_new(LENGTH, 0), *view;
-	int ctx = gdm_open(), file = memfd_create("test", 0);
-	struct gdm_export e;
+	int ctx = gdm_open(), file = memfd_create("test", 0), fd;
 
 	EXPECT_EQ(ftruncate(file, LENGTH), 0);
 	EXPECT(mmap(p + 8 * PAGE, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
 		    0) != MAP_FAILED);
 	pattern_fill(p, LENGTH);
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &fd), 0);
+	view = dmabuf_map(fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
-	close(e.fd);
+	munmap(view, LENGTH);
+	close(fd);
+	close(file);
 	close(ctx);
 	munmap(p, LENGTH);
 }
@@ -79,7 +98,6 @@ TEST(host_unaligned, "An export of a range that does not consist of whole pages 
 
 	EXPECT_EQ(gdm_export_host(ctx, p + 1, PAGE, 0, NULL), -EINVAL);
 	EXPECT_EQ(gdm_export_host(ctx, p, PAGE + 1, 0, NULL), -EINVAL);
-	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
 	close(ctx);
 }
 
@@ -114,46 +132,19 @@ TEST(host_not_memory,
 	close(ctx);
 }
 
-/* The number of pages that all drivers have pinned, from the kernel's counters. */
-static long long pinned_pages(void)
+TEST(host_hole, "An export of a range with a hole fails with EFAULT, and leaves no page pinned.")
 {
-	FILE *f = fopen("/proc/sys/vm/stat_refresh", "w");
-	long long value, pinned = 0;
-	char name[64];
-
-	EXPECT(f);
-	EXPECT(fputs("1", f) >= 0 && !fclose(f));
-	f = fopen("/proc/vmstat", "r");
-	EXPECT(f);
-	while (fscanf(f, "%63s %lld", name, &value) == 2) {
-		if (!strcmp(name, "nr_foll_pin_acquired"))
-			pinned += value;
-		if (!strcmp(name, "nr_foll_pin_released"))
-			pinned -= value;
-	}
-	fclose(f);
-	return pinned;
-}
-
-TEST(host_hole,
-     "An export of a range with a hole fails with EFAULT, and leaves neither pages pinned nor a "
-     "slot in use.")
-{
-	int ctx = gdm_open();
+	long long bytes = gdm_read_total("host-bytes"), pinned;
 	unsigned char *p = pages_new(LENGTH, 1);
-	struct gdm_export e;
-	long long before;
+	int ctx = gdm_open();
 
 	munmap(p + 8 * PAGE, PAGE);
-	before = pinned_pages();
+	pinned = gdm_pinned_pages();
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EFAULT);
-	EXPECT_EQ(pinned_pages(), before);
-	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
-	EXPECT_EQ(gdm_stats(ctx).out_host_bytes, 0);
-	EXPECT_EQ(gdm_export_host(ctx, p, 8 * PAGE, 0, &e), 0);
-	EXPECT_EQ(e.slot, 0);
-	close(e.fd);
-	EXPECT_EQ(pinned_pages(), before);
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
+	EXPECT_EQ(gdm_read_total("host-bytes"), bytes);
+	EXPECT_EQ(gdm_export_host(ctx, p, 8 * PAGE, 0, NULL), 0);
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
 	close(ctx);
 	munmap(p, LENGTH);
 }
@@ -163,21 +154,118 @@ TEST(host_no_rights, "An export of a mapping without access rights fails with EF
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
 
-	mprotect(p, LENGTH, PROT_NONE);
+	mprotect(p + PAGE, PAGE, PROT_NONE);
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EFAULT);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, NULL), -EFAULT);
 	close(ctx);
 	munmap(p, LENGTH);
 }
 
-TEST(host_device_memory,
-     "An export of a mapping of a dma-buf fails with EFAULT, as the pages cannot be pinned.")
-{
-	struct setup s = host_test_begin(1, 0);
-	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
+/* ---- mappings that are no host memory ---- */
 
-	EXPECT_EQ(gdm_export_host(s.ctx, view, LENGTH, 0, NULL), -EFAULT);
-	host_test_end(&s);
+/* The first mapping of this process that /proc/self/maps calls @name. */
+static void *host_find_mapping(const char *name)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long start = 0, at;
+	char line[256];
+
+	EXPECT(f);
+	while (!start && fgets(line, sizeof(line), f))
+		if (strstr(line, name) && sscanf(line, "%lx", &at) == 1)
+			start = at;
+	fclose(f);
+	if (!start)
+		test_skip("this process has no %s", name);
+	return (void *)start;
 }
+
+static void *host_map_device(const char *path, int prot, off_t offset)
+{
+	int fd = open(path, (prot & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, prot, MAP_SHARED, fd, offset);
+
+	if (p == MAP_FAILED)
+		test_skip("%s: %s", path, strerror(errno));
+	close(fd);
+	return p;
+}
+
+static void *host_vvar(void)
+{
+	return host_find_mapping("[vvar]");
+}
+
+static void *host_vdso(void)
+{
+	return host_find_mapping("[vdso]");
+}
+
+static void *host_vsyscall(void)
+{
+	return (void *)0xffffffffff600000;
+}
+
+/* The BIOS, which the kernel lets root map. */
+static void *host_physical(void)
+{
+	return host_map_device("/dev/mem", PROT_READ, 0xf0000);
+}
+
+static void *host_status_page(void)
+{
+	return (void *)(uintptr_t)gdm_status(gdm_open());
+}
+
+static void *host_mapped_dmabuf(uint32_t flags)
+{
+	struct setup s = host_test_begin(1, flags);
+	void *view = dmabuf_map(s.fd, LENGTH, flags ? PROT_READ : PROT_READ | PROT_WRITE);
+
+	EXPECT(view);
+	host_test_end(&s);
+	return view;
+}
+
+static void *host_dmabuf(void)
+{
+	return host_mapped_dmabuf(0);
+}
+
+static void *host_read_only_dmabuf(void)
+{
+	return host_mapped_dmabuf(GDMABUF_READ_ONLY);
+}
+
+static const struct host_special {
+	const char *name;
+	void *(*map)(void);
+	int writable;
+} host_specials[] = {
+	{ "vvar", host_vvar, 0 },
+	{ "vdso", host_vdso, 0 },
+	{ "vsyscall", host_vsyscall, 0 },
+	{ "physical", host_physical, 0 },
+	{ "status_page", host_status_page, 0 },
+	{ "dmabuf", host_dmabuf, 1 },
+	{ "dmabuf_read_only", host_read_only_dmabuf, 0 },
+};
+
+TEST_EACH(host_special, struct host_special, host_specials,
+	  "An export of a mapping of a device, or of the kernel's own pages, fails with EFAULT.")
+{
+	int ctx = gdm_open();
+	void *p = row->map();
+	long long pinned = gdm_pinned_pages();
+
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, GDMABUF_READ_ONLY, NULL), -EFAULT);
+	if (row->writable)
+		EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, NULL), -EFAULT);
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
+	close(ctx);
+}
+
+/* ---- rights ---- */
 
 TEST(host_read_only_mapping,
      "An export of a read-only mapping needs GDMABUF_READ_ONLY, or fails with EACCES.")
@@ -197,12 +285,13 @@ TEST(host_read_only_cpu, "A read-only export cannot be mapped for writing.")
 	struct setup s = host_test_begin(1, GDMABUF_READ_ONLY);
 	unsigned char *view;
 
-	EXPECT(!dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE));
+	EXPECT(!dmabuf_map(s.fd, LENGTH, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(errno, EACCES);
-	view = dmabuf_map(s.e.fd, LENGTH, PROT_READ);
+	view = dmabuf_map(s.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	EXPECT_EQ(mprotect(view, LENGTH, PROT_READ | PROT_WRITE), -1);
 	EXPECT_EQ(errno, EACCES);
+	munmap(view, LENGTH);
 	host_test_end(&s);
 }
 
@@ -219,11 +308,11 @@ TEST(host_read_only_sync,
 {
 	struct setup s = host_test_begin(1, GDMABUF_READ_ONLY);
 
-	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), -EACCES);
-	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), -EACCES);
-	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), -EACCES);
-	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
-	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
+	EXPECT_EQ(sync_cpu(s.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), -EACCES);
+	EXPECT_EQ(sync_cpu(s.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), -EACCES);
+	EXPECT_EQ(sync_cpu(s.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), -EACCES);
+	EXPECT_EQ(sync_cpu(s.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
+	EXPECT_EQ(sync_cpu(s.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
 	host_test_end(&s);
 }
 
@@ -232,28 +321,25 @@ TEST(host_read_only_reopened, "A read-only export cannot be opened again for wri
 	struct setup s = host_test_begin(1, GDMABUF_READ_ONLY);
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s.e.fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s.fd);
 	EXPECT_EQ(open(path, O_RDWR | O_CLOEXEC), -1);
-	EXPECT_EQ(fcntl(s.e.fd, F_SETFL, O_RDWR), 0);
-	EXPECT(!dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(fcntl(s.fd, F_SETFL, O_RDWR), 0);
+	EXPECT(!dmabuf_map(s.fd, LENGTH, PROT_READ | PROT_WRITE));
 	host_test_end(&s);
 }
 
-TEST(host_write_only_mapping,
-     "A write-only mapping is exported, and a second export uses the first pin.")
+TEST(host_write_only_mapping, "A write-only mapping is exported, also read-only.")
 {
-	unsigned char *p = pages_new(LENGTH, 1);
-	struct gdm_export a, b, c;
-	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	int ctx = gdm_open(), fd;
 
 	EXPECT_EQ(mprotect(p, LENGTH, PROT_WRITE), 0);
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &a), 0);
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &b), 0);
-	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &c), 0);
-	close(a.fd);
-	close(b.fd);
-	close(c.fd);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &fd), 0);
+	view = dmabuf_map(fd, LENGTH, PROT_READ);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	close(fd);
 	close(ctx);
 	munmap(p, LENGTH);
 }
@@ -264,68 +350,8 @@ TEST(host_read_only_follows, "A read-only export of writable memory shows later 
 	unsigned char *view;
 
 	pattern_fill(s.p, LENGTH);
-	view = dmabuf_map(s.e.fd, LENGTH, PROT_READ);
+	view = dmabuf_map(s.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
-	host_test_end(&s);
-}
-
-TEST(host_hit, "An export of a part of a pinned range uses the pin, and shows the right pages.")
-{
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1), *view;
-	struct gdm_export whole, part;
-	struct gdmabuf_query q;
-
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &whole), 0);
-	EXPECT_EQ(gdm_export_host(ctx, p + 3 * PAGE, 5 * PAGE, 0, &part), 0);
-	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
-	EXPECT_EQ(gdm_stats(ctx).out_hits, 1);
-	EXPECT_EQ(part.slot, whole.slot);
-	q = gdm_query(ctx, part.fd);
-	EXPECT_EQ(q.out_offset, 3 * PAGE);
-	EXPECT_EQ(q.out_length, 5 * PAGE);
-	EXPECT_EQ(q.out_pin_length, LENGTH);
-	EXPECT_EQ(q.out_address, (uintptr_t)p + 3 * PAGE);
-	view = dmabuf_map(part.fd, 5 * PAGE, PROT_READ);
-	EXPECT_EQ(memcmp(view, p + 3 * PAGE, 5 * PAGE), 0);
-	EXPECT(!dmabuf_map(part.fd, 6 * PAGE, PROT_READ));
-	munmap(view, 5 * PAGE);
-	close(whole.fd);
-	close(part.fd);
-	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
-	close(ctx);
-	munmap(p, LENGTH);
-}
-
-TEST(host_beyond_pin, "An export of a range that only overlaps a pinned range makes a new pin.")
-{
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1), *view;
-	struct gdm_export middle, head, tail;
-
-	EXPECT_EQ(gdm_export_host(ctx, p + 8 * PAGE, 8 * PAGE, 0, &middle), 0);
-	EXPECT_EQ(gdm_export_host(ctx, p + 7 * PAGE, 8 * PAGE, 0, &head), 0);
-	EXPECT_EQ(gdm_export_host(ctx, p + 9 * PAGE, 8 * PAGE, 0, &tail), 0);
-	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 3);
-	view = dmabuf_map(tail.fd, 8 * PAGE, PROT_READ);
-	EXPECT_EQ(memcmp(view, p + 9 * PAGE, 8 * PAGE), 0);
-	munmap(view, 8 * PAGE);
-	close(middle.fd);
-	close(head.fd);
-	close(tail.fd);
-	close(ctx);
-	munmap(p, LENGTH);
-}
-
-TEST(host_hit_no_rights,
-     "If the mapping has become read-only, a writable export fails with EACCES, although a pin "
-     "exists.")
-{
-	struct setup s = host_test_begin(1, 0);
-
-	mprotect(s.p, LENGTH, PROT_READ);
-	EXPECT_EQ(gdm_export_host(s.ctx, s.p, LENGTH, 0, NULL), -EACCES);
-	/* mprotect() leaves the pages in place, so the pin stays valid. */
-	EXPECT(gdm_is_valid(gdm_status(s.ctx), &s.e));
+	munmap(view, LENGTH);
 	host_test_end(&s);
 }

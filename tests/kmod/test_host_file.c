@@ -35,13 +35,12 @@ static void export_file(int prot)
 {
 	char path[] = "gdmabuf-XXXXXX";
 	unsigned char *p = file_map(prot, path), *view;
-	int ctx = gdm_open(), err;
-	struct gdm_export e;
+	int ctx = gdm_open(), err, fd;
 
-	err = gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &e);
+	err = gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &fd);
 	unlink(path);
 	EXPECT_EQ(err, 0);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	view = dmabuf_map(fd, LENGTH, PROT_READ);
 	for (int i = 0; i < LENGTH / PAGE; i++)
 		EXPECT_EQ(view[i * PAGE], i);
 	if (prot & PROT_WRITE) {
@@ -49,7 +48,7 @@ static void export_file(int prot)
 		EXPECT_EQ(view[1], 0x5a);
 	}
 	munmap(view, LENGTH);
-	close(e.fd);
+	close(fd);
 	close(ctx);
 	munmap(p, LENGTH);
 }
@@ -76,9 +75,35 @@ TEST(host_writable_file,
 	err = gdm_export_host(ctx, p, LENGTH, 0, NULL);
 	unlink(path);
 	EXPECT_EQ(err, -EFAULT);
-	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
 	close(ctx);
 	munmap(p, LENGTH);
+}
+
+TEST(host_private_copies,
+     "An export of a private mapping of a file first gives the process copies of the file's pages.")
+{
+	int file = memfd_create("private", MFD_CLOEXEC), ctx = gdm_open(), fd;
+	unsigned char *shared, *p, *view;
+
+	EXPECT_EQ(ftruncate(file, LENGTH), 0);
+	shared = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	p = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	EXPECT(shared != MAP_FAILED && p != MAP_FAILED);
+	pattern_fill(shared, LENGTH);
+	EXPECT_EQ(pattern_mismatches(p, LENGTH), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &fd), 0);
+	view = dmabuf_map(fd, LENGTH, PROT_READ | PROT_WRITE);
+	memset(shared, 0x5a, LENGTH);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	view[PAGE] = 7;
+	EXPECT_EQ(p[PAGE], 7);
+	EXPECT_EQ(shared[PAGE], 0x5a);
+	munmap(view, LENGTH);
+	munmap(p, LENGTH);
+	munmap(shared, LENGTH);
+	close(fd);
+	close(ctx);
+	close(file);
 }
 
 /* ---- private mappings without PROT_WRITE ---- */
@@ -224,28 +249,27 @@ static const struct private_file *private_file;
 static void host_file_export(void)
 {
 	const struct private_file *row = private_file;
-	int ctx = gdm_open(), file = row->make();
+	int ctx = gdm_open(), file = row->make(), fd, again;
 	unsigned char *p = host_file_map(file, row->prot, MAP_PRIVATE), *view;
-	struct gdm_export e, again;
+	struct gdm_watch watch;
 
 	row->use(p);
 	alarm(TEST_HANG_S);
 	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, 0, NULL), -EACCES);
-	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, GDMABUF_READ_ONLY, &e), 0);
-	EXPECT(gdm_is_valid(gdm_status(ctx), &e));
-	view = dmabuf_map(e.fd, row->length, PROT_READ);
+	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, GDMABUF_READ_ONLY, &fd), 0);
+	view = dmabuf_map(fd, row->length, PROT_READ);
 	EXPECT(view);
 	EXPECT_EQ(memcmp(view, p + row->offset, row->length), 0);
 	EXPECT_EQ(pattern_mismatches(p, PRIVATE_LENGTH), 0);
-	EXPECT(gdm_is_valid(gdm_status(ctx), &e));
+	EXPECT_EQ(gdm_watch_host(ctx, p + row->offset, row->length, &watch), 0);
 	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, GDMABUF_READ_ONLY, &again), 0);
-	EXPECT_EQ(gdm_stats(ctx).out_hits, 1);
+	EXPECT(gdm_is_current(gdm_status(ctx), &watch));
 }
 
 TEST_EACH(
 	host_private_file, struct private_file, private_files,
 	"A read-only export of a private mapping of a file that may not be written ends, and shows "
-	"the bytes of the file.")
+	"the bytes of the file; a second export leaves a watch current.")
 {
 	private_file = row;
 	test_in_child(host_file_export);

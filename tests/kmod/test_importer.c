@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices as importers: DMA by QEMU's edu (a PCI device), scatterlists, and refused kinds of
- * importers.
+ * Devices as importers: DMA by QEMU's edu (a PCI device), scatterlists, and the kinds of importers.
+ * A static importer may attach GPU memory, and may not map it for a device.
  */
 #include "importer_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/dma-buf.h>
 #include <sys/ioctl.h>
-#include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int has_edu(const struct setup *s)
 {
-	struct gdmabuf_importer_attach arg = { .fd = s->e.fd };
+	struct gdmabuf_importer_attach arg = { .fd = s->fd };
 
 	EXPECT_EQ(ioctl(s->importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
 	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_DETACH, 0), 0);
@@ -31,7 +30,7 @@ static void need_edu(struct setup *s)
 
 TEST(dma_gpu, "A PCI device reads and writes GPU memory by DMA, byte for byte.")
 {
-	struct setup s = import_test_begin(0, 0);
+	struct setup s = import_test_begin(0);
 	struct gdmabuf_importer_map map;
 	unsigned char got[PIECE];
 
@@ -53,7 +52,7 @@ TEST(dma_gpu, "A PCI device reads and writes GPU memory by DMA, byte for byte.")
 
 TEST(dma_scattered, "DMA across runs that are apart in the BAR transfers the right bytes.")
 {
-	struct setup s = import_test_begin(MOCK_SCATTER, 0);
+	struct setup s = import_test_begin(MOCK_SCATTER);
 	struct gdmabuf_importer_map map;
 	unsigned char got[PIECE];
 
@@ -86,16 +85,15 @@ TEST(dma_host, "A PCI device reads and writes the process's memory by DMA.")
 	import_test_end(&s);
 }
 
-TEST(dma_after_free,
-     "HOLD: DMA after cudaFree reaches the old memory, and never a later allocation.")
+TEST(dma_after_free, "DMA after cudaFree reaches the old memory, and never a later allocation.")
 {
-	struct setup s = import_test_begin(0, 0);
+	struct setup s = import_test_begin(0);
 	struct gdmabuf_importer_map map;
 	unsigned char got[PIECE];
 	uint64_t other;
 
 	need_edu(&s);
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
 	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	mockgpu_free(s.gpu, s.va);
 	other = mockgpu_alloc(s.gpu, LENGTH, 0);
@@ -112,10 +110,10 @@ TEST(dma_after_free,
 TEST(sg_no_pages,
      "The scatterlist of GPU memory covers all bytes with DMA addresses, and has no struct pages.")
 {
-	struct setup s = import_test_begin(0, 0);
+	struct setup s = import_test_begin(0);
 	struct gdmabuf_importer_map map;
 
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER), 0);
 	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT_EQ(map.out_orig_nents, 0);
 	EXPECT_EQ(map.out_length, LENGTH);
@@ -125,8 +123,13 @@ TEST(sg_no_pages,
 TEST(sg_one_range,
      "A run in the BAR is one DMA range, in segments of whole pages up to the device's limit.")
 {
-	struct setup s = import_test_begin(0, 0);
-	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE + 100 };
+	struct setup s = import_test_begin(0);
+	struct gdmabuf_importer_attach arg = {
+		.fd = s.fd,
+		.mode = GDMABUF_IMPORTER_DYNAMIC,
+		.flags = GDMABUF_IMPORTER_PEER2PEER,
+		.max_segment = 3 * PAGE + 100,
+	};
 	struct gdmabuf_importer_map map;
 
 	EXPECT_EQ(ioctl(s.importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
@@ -140,7 +143,11 @@ TEST(sg_one_range,
 
 static void map_tiny_segments(struct setup *s)
 {
-	const struct gdmabuf_importer_attach arg = { .max_segment = PAGE - 1 };
+	const struct gdmabuf_importer_attach arg = {
+		.mode = GDMABUF_IMPORTER_DYNAMIC,
+		.flags = GDMABUF_IMPORTER_PEER2PEER,
+		.max_segment = PAGE - 1,
+	};
 
 	EXPECT_EQ(attach_and_map(s, arg), -EINVAL);
 	import_test_end(s);
@@ -148,7 +155,7 @@ static void map_tiny_segments(struct setup *s)
 
 TEST(sg_tiny_segments, "A device with segments smaller than a page cannot map GPU memory: EINVAL.")
 {
-	struct setup s = import_test_begin(0, 0);
+	struct setup s = import_test_begin(0);
 
 	map_tiny_segments(&s);
 }
@@ -200,8 +207,8 @@ TEST(sg_bounced,
 		test_skip("no bounce buffers: boot with swiotlb=force");
 	if (!p)
 		test_skip("no huge pages");
-	EXPECT_EQ(gdm_export_host(s.ctx, p, HUGE_PAGE, 0, &s.e), 0);
-	arg.fd = s.e.fd;
+	EXPECT_EQ(gdm_export_host(s.ctx, p, HUGE_PAGE, 0, &s.fd), 0);
+	arg.fd = s.fd;
 	EXPECT_EQ(ioctl(s.importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
 	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT_EQ(map.out_length, HUGE_PAGE);
@@ -210,168 +217,136 @@ TEST(sg_bounced,
 	import_test_end(&s);
 }
 
+/* ---- kinds of importers ---- */
+
 TEST(attach_not_pci, "A device outside a PCI bus imports GPU memory.")
 {
-	struct setup s = import_test_begin(0, 0);
+	struct setup s = import_test_begin(0);
 	struct gdmabuf_importer_map map;
 
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_DYNAMIC,
+				GDMABUF_IMPORTER_PEER2PEER | GDMABUF_IMPORTER_PLATFORM_DEVICE),
+		  0);
 	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	import_test_end(&s);
 }
 
-TEST(attach_needs_pages,
-     "A dynamic importer that needs struct pages gets host memory, and EOPNOTSUPP for GPU memory.")
-{
-	struct setup s = import_test_begin(0, 0);
-	struct gdm_export host;
-
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_DYNAMIC, 0), -EOPNOTSUPP);
-	EXPECT_EQ(gdm_export_host(s.ctx, pages_new(LENGTH, 1), LENGTH, 0, &host), 0);
-	EXPECT_EQ(test_importer_attach(s.importer, host.fd, GDMABUF_IMPORTER_DYNAMIC, 0,
-				       GDMABUF_IMPORTER_BIDIRECTIONAL),
-		  0);
-	close(host.fd);
-	import_test_end(&s);
-}
-
-TEST(attach_not_listed,
-     "A static importer whose driver is not in static_importers gets EOPNOTSUPP for GPU memory.")
-{
-	struct setup s = import_test_begin(0, 0);
-	char old[256];
-
-	snprintf(old, sizeof(old), "%s",
-		 parameter_set("gdmabuf", "static_importers",
-			       "vivid gdmabuf_importer2 xgdmabuf_importer"));
-	old[strcspn(old, "\n")] = '\0';
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
-	parameter_set("gdmabuf", "static_importers", "vivid gdmabuf_importer\n");
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
-	parameter_set("gdmabuf", "static_importers", "*\n");
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
-	parameter_set("gdmabuf", "static_importers", old);
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	import_test_end(&s);
-}
-
-TEST(attach_bare,
-     "A static importer without driver, bus and class gets host memory, and EOPNOTSUPP for GPU "
-     "memory.")
-{
-	struct setup s = import_test_begin(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
-	struct gdmabuf_importer_map map;
-
-	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE),
-		  -EOPNOTSUPP);
-	EXPECT_EQ(import_attach(&host, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE), 0);
-	EXPECT_EQ(test_importer_map(host.importer, &map), 0);
-	import_test_end(&s);
-	import_test_end(&host);
-}
-
-struct revocable_importer {
+struct importer_mode {
 	const char *name;
 	uint32_t mode, flags;
 };
 
-static const struct revocable_importer revocable_importers[] = {
+static const struct importer_mode modes_that_need_pages[] = {
+	{ "pinned", GDMABUF_IMPORTER_PINNED, 0 },
+	{ "dynamic", GDMABUF_IMPORTER_DYNAMIC, 0 },
+};
+
+TEST_EACH(
+	attach_needs_pages, struct importer_mode, modes_that_need_pages,
+	"A dynamic importer that needs struct pages attaches host memory, and gets EOPNOTSUPP for "
+	"GPU memory.")
+{
+	struct setup s = import_test_begin(0), host = setup_host(pages_new(LENGTH, 1), 0);
+
+	EXPECT_EQ(import_attach(&s, row->mode, row->flags), -EOPNOTSUPP);
+	EXPECT_EQ(import_attach(&host, row->mode, row->flags), 0);
+	import_test_end(&s);
+	import_test_end(&host);
+}
+
+TEST(attach_static,
+     "A static importer attaches GPU memory for the kernel's mapping, and gets EOPNOTSUPP when it "
+     "maps for the device.")
+{
+	struct setup s = import_test_begin(0);
+	struct gdmabuf_importer_map map;
+
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_VMAP, 0), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), -EOPNOTSUPP);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_VUNMAP, 0), 0);
+	import_test_end(&s);
+}
+
+static const struct importer_mode modes_that_map[] = {
 	{ "static", GDMABUF_IMPORTER_STATIC, 0 },
 	{ "pinned", GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER },
 	{ "dynamic", GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER },
 };
 
-TEST_EACH(attach_revocable, struct revocable_importer, revocable_importers,
-	  "No importer attaches to a revocable export, before or after the memory is freed: "
-	  "EOPNOTSUPP.")
+/* KiB of the kernel's own objects. */
+static long long importer_slab_kib(void)
 {
-	struct setup s = import_test_begin(0, GDMABUF_REVOCABLE);
+	FILE *f = fopen("/proc/meminfo", "re");
+	long long kib = -1;
+	char line[128];
 
-	EXPECT_EQ(import_attach(&s, row->mode, row->flags), -EOPNOTSUPP);
-	mockgpu_free(s.gpu, s.va);
-	EXPECT_EQ(import_attach(&s, row->mode, row->flags), -EOPNOTSUPP);
-	import_test_end(&s);
+	EXPECT(f);
+	while (kib < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "SUnreclaim: %lld", &kib);
+	fclose(f);
+	return kib;
 }
 
-enum { MANY = 400 };
+enum { IMPORTS = 300, IMPORTED = 16 << 20 };
 
-/* Returns the sync file of a fence.  Closing @importer signals the fence. */
-static int unsignalled_fence(const struct setup *s, int *importer)
+/* Before 6.16 the kernel maps for a dynamic importer in the attach, and unmaps in the detach. */
+static void import_once(const struct setup *s, const struct importer_mode *row, int maps)
 {
-	struct dma_buf_export_sync_file arg = { .flags = DMA_BUF_SYNC_RW };
-	struct gdm_export host;
+	struct gdmabuf_importer_map map;
 
-	*importer = test_importer_open();
-	EXPECT_EQ(gdm_export_host(s->ctx, pages_new(PAGE, 1), PAGE, 0, &host), 0);
-	EXPECT_EQ(test_importer_attach(*importer, host.fd, GDMABUF_IMPORTER_STATIC, 0,
-				       GDMABUF_IMPORTER_BIDIRECTIONAL),
-		  0);
-	EXPECT_EQ(importer_call(*importer, GDMABUF_IMPORTER_FENCE, GDMABUF_IMPORTER_FENCE_WRITE),
-		  0);
-	if (ioctl(host.fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &arg))
-		test_skip("DMA_BUF_IOCTL_EXPORT_SYNC_FILE: %s", strerror(errno));
-	close(host.fd);
-	return arg.fd;
-}
-
-static void attach_fence(int dmabuf, int fence)
-{
-	struct dma_buf_import_sync_file arg = { .flags = DMA_BUF_SYNC_RW, .fd = fence };
-
-	EXPECT_EQ(ioctl(dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &arg), 0);
-}
-
-static long import_clock_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t); /* time: figures */
-	return t.tv_sec * 1000000L + t.tv_nsec / 1000;
-}
-
-/*
- * Returns the microseconds that cudaFree takes with MANY dma-bufs on the memory.  With a @fence,
- * each dma-buf has the fence; -1 is no fence.
- */
-static long free_of_many_takes(int fence)
-{
-	static int fds[MANY];
-	struct setup s = import_test_begin(0, GDMABUF_REVOCABLE);
-	struct gdm_export e;
-	long begin, took;
-
-	for (int i = 0; i < MANY; i++) {
-		EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, &e), 0);
-		if (fence >= 0)
-			attach_fence(e.fd, fence);
-		fds[i] = e.fd;
+	EXPECT_EQ(import_attach(s, row->mode, row->flags | GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
+	for (int i = 0; maps && i < 2; i++) {
+		EXPECT_EQ(test_importer_map(s->importer, &map), 0);
+		EXPECT_EQ(map.out_length, IMPORTED);
+		EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_UNMAP, 0), 0);
 	}
-	begin = import_clock_us();
-	mockgpu_free(s.gpu, s.va);
-	took = import_clock_us() - begin;
-	EXPECT_EQ(gdm_query(s.ctx, fds[0]).out_state, GDMABUF_STALE | GDMABUF_REVOKED);
-	for (int i = 0; i < MANY; i++)
-		close(fds[i]);
-	import_test_end(&s);
-	return took;
+	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_DETACH, 0), 0);
 }
 
-TEST(revoke_fenced, "cudaFree of memory with 400 fenced dma-bufs waits for none of the fences.")
+/* Each import takes 8 KiB for its list. */
+static void import_often(struct setup *s, const struct importer_mode *row, int maps)
 {
-	struct setup s = setup_host(pages_new(LENGTH, 1), 0);
-	int importer, fence = unsignalled_fence(&s, &importer);
-	long fenced, unfenced;
+	long long before;
 
-	/*
-	 * The fence is signalled only below: if cudaFree waited for the fence, the test would hang.
-	 */
-	unfenced = free_of_many_takes(-1);
-	fenced = free_of_many_takes(fence);
-	printf("# a free with %d dma-bufs on the memory took %ld us, with a fence on each %ld us\n",
-	       MANY, unfenced, fenced);
-	close(fence);
-	close(importer);
+	if (!access("/sys/kernel/debug/kmemleak", F_OK))
+		test_skip("kmemleak finds what is left");
+	for (int i = 0; i < 10; i++)
+		import_once(s, row, maps);
+	before = importer_slab_kib();
+	for (int i = 0; i < IMPORTS; i++)
+		import_once(s, row, maps);
+	EXPECT(importer_slab_kib() < before + IMPORTS * 4);
+}
+
+TEST_EACH(attach_again_gpu, struct importer_mode, modes_that_map,
+	  "An import of GPU memory that has ended leaves nothing, before and after a mapping.")
+{
+	struct setup s = import_test_begin(0);
+	uint64_t va = mockgpu_alloc(s.gpu, IMPORTED, MOCK_SCATTER);
+
+	close(s.fd);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, va, IMPORTED, 0, &s.fd), 0);
+	import_often(&s, row, 0);
+	if (row->mode != GDMABUF_IMPORTER_STATIC)
+		import_often(&s, row, 1);
+	close(s.fd);
+	mockgpu_free(s.gpu, va);
+	s.fd = -1;
 	import_test_end(&s);
+}
+
+TEST_EACH(attach_again_host, struct importer_mode, modes_that_map,
+	  "An import of host memory that has ended leaves nothing, before and after a mapping.")
+{
+	unsigned char *p = pages_new(IMPORTED, 0);
+	struct setup s = setup_host(p, 0);
+
+	close(s.fd);
+	madvise(p, IMPORTED, MADV_NOHUGEPAGE);
+	EXPECT_EQ(gdm_export_host(s.ctx, p, IMPORTED, 0, &s.fd), 0);
+	import_often(&s, row, 0);
+	import_often(&s, row, 1);
+	import_test_end(&s);
+	munmap(p, IMPORTED);
 }

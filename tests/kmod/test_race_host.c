@@ -9,8 +9,6 @@
 
 enum { PAGES_HOST = 16 * PAGE };
 
-static int watched_ctx = -1; /* pins for the watches of race_ctx */
-
 static void host_fill(unsigned char *at, const struct slot *slot, uint64_t turn)
 {
 	for (size_t i = 0; i < PAGES_HOST; i += PAGE)
@@ -93,13 +91,12 @@ static void host_view_open(struct view *v)
 	size_t skip = (size_t)race_any(4) * PAGE;
 	int err;
 
-	v->flags = (race_any(2) ? GDMABUF_KEEP : 0) | (race_any(3) ? 0 : GDMABUF_READ_ONLY);
+	v->flags = race_any(3) ? 0 : GDMABUF_READ_ONLY;
 	v->length = PAGES_HOST - skip;
 	v->address = atomic_load(&slot->address) + skip;
-	err = gdm_export_host(race_ctx, (void *)(uintptr_t)v->address, v->length, v->flags, &v->e);
+	err = gdm_export_host(race_ctx, (void *)(uintptr_t)v->address, v->length, v->flags, &v->fd);
 	if (err) {
-		CHECK(err == -EFAULT || err == -EAGAIN || err == -EACCES ||
-		      (printf("# export: %d\n", err), 0));
+		CHECK(err == -EFAULT || err == -EACCES || (printf("# export: %d\n", err), 0));
 		return;
 	}
 	race_view_enter(v, slot, turn);
@@ -134,8 +131,6 @@ static void *host_exporter(void *arg)
 			host_view_open(v);
 		else if (!race_any(4))
 			race_view_close(v);
-		else if (!race_any(4))
-			race_view_query(v);
 		else if (race_any(2))
 			host_write(v, (unsigned int)(uintptr_t)arg);
 		else
@@ -146,9 +141,9 @@ static void *host_exporter(void *arg)
 	return NULL;
 }
 
-/* A watch of a slot's memory, then a pin of another context, as of another driver. */
+/* A watch of a slot's memory, then an export, as libclimport makes both. */
 struct watched_view {
-	struct gdm_export watch;
+	struct gdm_watch watch;
 	struct view view;
 };
 
@@ -163,15 +158,15 @@ static void watched_open(struct watched_view *w)
 	CHECK_EQ(
 		gdm_watch_host(race_ctx, (void *)(uintptr_t)w->view.address, PAGES_HOST, &w->watch),
 		0);
-	if (gdm_export_host(watched_ctx, (void *)(uintptr_t)w->view.address, PAGES_HOST, 0,
-			    &w->view.e)) {
-		CHECK_EQ(gdm_drop(race_ctx, &w->watch), 0);
+	if (gdm_export_host(race_ctx, (void *)(uintptr_t)w->view.address, PAGES_HOST, 0,
+			    &w->view.fd)) {
+		CHECK_EQ(gdm_unwatch(race_ctx, &w->watch), 0);
 		return;
 	}
 	race_view_enter(&w->view, slot, 0);
 }
 
-/* As long as the watch is current, the pin shows what is at the address. */
+/* As long as the watch is current, the dma-buf shows what is at the address. */
 static void watched_read(struct watched_view *w, const volatile uint32_t *status)
 {
 	struct view *v = &w->view;
@@ -180,7 +175,7 @@ static void watched_read(struct watched_view *w, const volatile uint32_t *status
 	int is_current;
 
 	CHECK_EQ(race_read_word(v->map + at, &value), 0);
-	is_current = gdm_is_valid(status, &w->watch);
+	is_current = gdm_is_current(status, &w->watch);
 	atomic_thread_fence(memory_order_acquire);
 	if (turn & 1 || atomic_load(&v->slot->turn) != turn ||
 	    atomic_load(&v->slot->address) != v->address)
@@ -195,7 +190,7 @@ static void watched_close(struct watched_view *w)
 	if (!w->view.slot)
 		return;
 	race_view_close(&w->view);
-	CHECK_EQ(gdm_drop(race_ctx, &w->watch), 0);
+	CHECK_EQ(gdm_unwatch(race_ctx, &w->watch), 0);
 }
 
 static void *host_watcher(void *arg)
@@ -216,16 +211,16 @@ static void *host_watcher(void *arg)
 	}
 	for (int i = 0; i < VIEWS; i++)
 		watched_close(&views[i]);
-	munmap((void *)(uintptr_t)status, 4 * PAGE);
+	munmap((void *)(uintptr_t)status, STATUS_BYTES);
 	return NULL;
 }
 
 /* A child writes to all private slots: the parent's pages must stay unchanged. */
 static void race_child(void)
 {
-	struct gdmabuf_stats s = { .size = sizeof(s) };
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 
-	if (gdm_call(race_ctx, GDMABUF_STATS, &s) != -EACCES)
+	if (gdm_call(race_ctx, GDMABUF_CAPS, &caps) != -EACCES)
 		_exit(1);
 	/*
 	 * A slot in the middle of a replacement may have shared memory, so the child skips the
@@ -288,39 +283,36 @@ static void host_race(void *(*const bodies[])(void *))
 	host_end();
 }
 
-TEST(race_host,
-     "While threads remap, a valid export of host memory shows the bytes at the address.")
+TEST(race_host, "While threads remap, an export of host memory shows the bytes at the address.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_remapper, host_exporter,
-						   host_exporter, host_exporter, race_evictor,
-						   race_forker,	  NULL };
+						   host_exporter, host_exporter, race_forker,
+						   NULL };
 
 	host_race(bodies);
 }
 
 TEST(race_host_watch,
-     "While threads remap, the pin of another driver shows the bytes at the address as long as the "
-     "watch is current.")
+     "While threads remap, an export shows the bytes at the address as long as a watch that began "
+     "before is current.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_remapper, host_watcher,
 						   host_watcher,  host_watcher,	 race_forker,
 						   NULL };
 
-	watched_ctx = gdm_open();
 	host_race(bodies);
 	printf("# %ld times current, %ld times stale\n", watched_current, watched_stale);
-	close(watched_ctx);
 	/* Which outcomes come is up to the scheduler. */
 	if (!watched_current || !watched_stale)
 		test_skip("no read met a %s watch", watched_current ? "stale" : "current");
 }
 
 TEST(race_host_import,
-     "While threads remap and a device imports, a valid export of host memory shows the bytes at "
-     "the address.")
+     "While threads remap and a device imports, an export of host memory shows the bytes at the "
+     "address.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_exporter, host_importer,
-						   race_evictor, NULL };
+						   NULL };
 
 	race_importer_open();
 	host_race(bodies);

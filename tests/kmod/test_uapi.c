@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ioctl interface: numbers, sizes, flags, pointers and descriptors. */
+/* The ioctl interface: numbers, sizes, flags, pointers and descriptors; and the counters. */
 #include "gdm.h"
 #include "harness.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/udmabuf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,27 +14,20 @@ struct uapi_ioctl {
 	const char *name;
 	unsigned long request;
 	uint32_t size;
-	uint32_t first; /* the size of the first version; 0: @size */
 };
 
 static const struct uapi_ioctl ioctls[] = {
-	{ "caps", GDMABUF_CAPS, sizeof(struct gdmabuf_caps), 0 },
-	{ "export_gpu", GDMABUF_EXPORT_GPU, sizeof(struct gdmabuf_export), 0 },
-	{ "export_host", GDMABUF_EXPORT_HOST, sizeof(struct gdmabuf_export), 0 },
-	{ "query", GDMABUF_QUERY, sizeof(struct gdmabuf_query), 0 },
-	{ "drop", GDMABUF_DROP, sizeof(struct gdmabuf_pin_id), 0 },
-	{ "budget", GDMABUF_BUDGET, sizeof(struct gdmabuf_budget), 0 },
-	{ "stats", GDMABUF_STATS, sizeof(struct gdmabuf_stats),
-	  offsetof(struct gdmabuf_stats, out_host_watches) },
-	{ "diag", GDMABUF_DIAG, sizeof(struct gdmabuf_diag), 0 },
-	{ "watch_host", GDMABUF_WATCH_HOST, sizeof(struct gdmabuf_watch_host), 0 },
+	{ "caps", GDMABUF_CAPS, sizeof(struct gdmabuf_caps) },
+	{ "export_host", GDMABUF_EXPORT_HOST, sizeof(struct gdmabuf_export) },
+	{ "export_gpu", GDMABUF_EXPORT_GPU, sizeof(struct gdmabuf_export) },
+	{ "watch_host", GDMABUF_WATCH_HOST, sizeof(struct gdmabuf_watch_host) },
+	{ "unwatch_host", GDMABUF_UNWATCH_HOST, sizeof(struct gdmabuf_watch_id) },
 };
 
 /* The argument of a call: a structure, or a structure of a later version. */
 static union {
 	uint32_t words[1024];
 	struct gdmabuf_caps caps;
-	struct gdmabuf_stats stats;
 } arg;
 
 static int uapi_call(int ctx, unsigned long request, uint32_t size)
@@ -44,12 +36,21 @@ static int uapi_call(int ctx, unsigned long request, uint32_t size)
 	return gdm_call(ctx, request, &arg);
 }
 
+/* The lowest free descriptor. */
+static int uapi_next_fd(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
 TEST(uapi_numbers, "An ioctl number that gdmabuf does not define fails with ENOTTY.")
 {
 	int ctx = gdm_open();
 
 	EXPECT_EQ(gdm_call(ctx, _IO('G', GDMABUF_CMD_BASE - 1), &arg), -ENOTTY);
-	EXPECT_EQ(gdm_call(ctx, _IO('G', GDMABUF_CMD_WATCH_HOST + 1), &arg), -ENOTTY);
+	EXPECT_EQ(gdm_call(ctx, _IO('G', GDMABUF_CMD_UNWATCH_HOST + 1), &arg), -ENOTTY);
 	EXPECT_EQ(gdm_call(ctx, _IO('H', GDMABUF_CMD_CAPS), &arg), -ENOTTY);
 	EXPECT_EQ(gdm_call(ctx, _IOW('G', GDMABUF_CMD_CAPS, struct gdmabuf_caps), &arg), -ENOTTY);
 	close(ctx);
@@ -61,7 +62,7 @@ TEST_EACH(uapi_too_small, struct uapi_ioctl, ioctls,
 	int ctx = gdm_open();
 
 	memset(&arg, 0, sizeof(arg));
-	EXPECT_EQ(uapi_call(ctx, row->request, (row->first ? row->first : row->size) - 1), -EINVAL);
+	EXPECT_EQ(uapi_call(ctx, row->request, row->size - 1), -EINVAL);
 	EXPECT_EQ(uapi_call(ctx, row->request, 0), -EINVAL);
 	close(ctx);
 }
@@ -84,22 +85,8 @@ TEST(uapi_extended,
 
 	memset(&arg, 0, sizeof(arg));
 	EXPECT_EQ(uapi_call(ctx, GDMABUF_CAPS, sizeof(arg.caps) + 64), 0);
-	EXPECT(arg.caps.out_caps & GDMABUF_CAP_HOST);
 	EXPECT_EQ(arg.caps.out_host_page_size, PAGE);
 	EXPECT_EQ(arg.words[sizeof(arg.caps) / 4], 0);
-	close(ctx);
-}
-
-TEST(uapi_first_version, "The answer to a program with an older structure ends with the structure.")
-{
-	int ctx = gdm_open();
-
-	memset(&arg, 0xff, sizeof(arg));
-	arg.stats.flags = 0;
-	EXPECT_EQ(uapi_call(ctx, GDMABUF_STATS, offsetof(struct gdmabuf_stats, out_host_watches)),
-		  0);
-	EXPECT_EQ(arg.stats.out_revoked, 0);
-	EXPECT_EQ(arg.stats.out_host_watches, -1);
 	close(ctx);
 }
 
@@ -112,8 +99,9 @@ TEST(uapi_answer_ends, "The answer leaves bytes beyond the known structure unwri
 	caps->size = sizeof(*caps) + 64;
 	EXPECT_EQ(mprotect(p + PAGE, PAGE, PROT_READ), 0);
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, caps), 0);
-	EXPECT_EQ(caps->out_slots, 4096);
+	EXPECT_EQ(caps->out_watches, WATCHES);
 	close(ctx);
+	munmap(p, 2 * PAGE);
 }
 
 TEST(uapi_huge_size, "A size of a page is accepted, and a larger size fails with E2BIG.")
@@ -130,96 +118,83 @@ TEST(uapi_huge_size, "A size of a page is accepted, and a larger size fails with
 TEST_EACH(uapi_bad_pointer, struct uapi_ioctl, ioctls,
 	  "A bad pointer fails with EFAULT, and leaves no descriptor.")
 {
-	int ctx = gdm_open(), before = dup(0), after;
+	int ctx = gdm_open(), next = uapi_next_fd();
 
-	close(before);
 	EXPECT_EQ(gdm_call(ctx, row->request, (void *)8), -EFAULT);
-	after = dup(0);
-	close(after);
-	EXPECT_EQ(before, after);
+	EXPECT_EQ(uapi_next_fd(), next);
 	close(ctx);
 }
 
 TEST(uapi_read_only_argument,
-     "If the answer cannot be written, the export fails with EFAULT and nothing stays pinned.")
+     "If the answer cannot be written, the export fails with EFAULT and leaves no descriptor and "
+     "no page pinned.")
 {
 	struct gdmabuf_export *e = (void *)pages_new(PAGE, 0);
-	int ctx = gdm_open(), before = dup(0), after;
+	int ctx = gdm_open(), next = uapi_next_fd();
+	long long pinned, total = gdm_read_total("host-bytes");
 
-	close(before);
-	e->size = sizeof(*e);
-	e->address = (uintptr_t)e;
-	e->length = PAGE;
-	e->flags = GDMABUF_READ_ONLY;
+	*e = (struct gdmabuf_export){ .size = sizeof(*e),
+				      .address = (uintptr_t)e,
+				      .length = PAGE,
+				      .flags = GDMABUF_READ_ONLY };
 	mprotect(e, PAGE, PROT_READ);
+	pinned = gdm_pinned_pages();
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_EXPORT_HOST, e), -EFAULT);
-	after = dup(0);
-	close(after);
-	EXPECT_EQ(before, after);
-	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
+	EXPECT_EQ(uapi_next_fd(), next);
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
+	EXPECT_EQ(gdm_read_total("host-bytes"), total);
 	close(ctx);
+	munmap(e, PAGE);
 }
 
-/* Makes an export that fails in the last step: the answer cannot be written. */
-static int export_no_answer(int ctx, struct gdmabuf_export *e, uint32_t flags)
+TEST(uapi_no_descriptor,
+     "If the process has no free descriptor, an export fails with EMFILE and leaves no page "
+     "pinned.")
 {
-	int err;
-
-	*e = (struct gdmabuf_export){
-		.size = sizeof(*e),
-		.address = (uintptr_t)e,
-		.length = PAGE,
-		.flags = flags,
-	};
-	mprotect(e, PAGE, PROT_READ);
-	err = gdm_call(ctx, GDMABUF_EXPORT_HOST, e);
-	mprotect(e, PAGE, PROT_READ | PROT_WRITE);
-	return err;
-}
-
-static int export_no_descriptor(int ctx, const void *address, uint32_t flags)
-{
+	unsigned char *p = pages_new(PAGE, 1);
+	int ctx = gdm_open(), err;
+	long long pinned, total = gdm_read_total("host-bytes");
 	struct rlimit old, limit;
-	int next = dup(0), err;
 
-	close(next);
 	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
-	limit = (struct rlimit){ (rlim_t)next, old.rlim_max };
+	pinned = gdm_pinned_pages();
+	limit = (struct rlimit){ (rlim_t)uapi_next_fd(), old.rlim_max };
 	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	err = gdm_export_host(ctx, address, PAGE, flags, NULL);
+	err = gdm_export_host(ctx, p, PAGE, 0, NULL);
 	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
-	return err;
+	EXPECT_EQ(err, -EMFILE);
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
+	EXPECT_EQ(gdm_read_total("host-bytes"), total);
+	close(ctx);
+	munmap(p, PAGE);
 }
 
-enum { KEPT = GDMABUF_READ_ONLY | GDMABUF_KEEP };
-
-TEST(uapi_failed_keep, "An export that fails in the last step keeps no pin and is not counted.")
+static void uapi_export_as_user(void *limit)
 {
-	void *p = pages_new(PAGE, 0);
+	unsigned char *p = pages_new(PAGE, 1);
 	int ctx = gdm_open();
 
-	EXPECT_EQ(export_no_answer(ctx, p, KEPT), -EFAULT);
-	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
-	EXPECT_EQ(export_no_descriptor(ctx, p, KEPT), -EMFILE);
-	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
-	EXPECT_EQ(gdm_stats(ctx).out_exports, 0);
-	close(ctx);
+	if (pwrite(*(int *)limit, "0", 1, 0) != 1)
+		_exit(1);
+	become_user(PAGE);
+	_exit(gdm_export_host(ctx, p, PAGE, 0, NULL) == -ENFILE ? 0 : 2);
 }
 
-TEST(uapi_failed_keep_hit,
-     "An export that fails in the last step does not keep a pin of an earlier export.")
+TEST(uapi_no_file,
+     "If the system has no file left for a user, an export fails with ENFILE and leaves no page "
+     "pinned.")
 {
-	void *p = pages_new(PAGE, 0);
-	int ctx = gdm_open();
-	struct gdm_export e;
+	int max = open("/proc/sys/fs/file-max", O_RDWR | O_CLOEXEC), status;
+	long long pinned = gdm_pinned_pages();
+	char old[32];
+	ssize_t n = read(max, old, sizeof(old));
 
-	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, GDMABUF_READ_ONLY, &e), 0);
-	EXPECT_EQ(export_no_answer(ctx, p, KEPT), -EFAULT);
-	EXPECT_EQ(export_no_descriptor(ctx, p, KEPT), -EMFILE);
-	EXPECT_EQ(gdm_stats(ctx).out_exports, 1);
-	close(e.fd);
-	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
-	close(ctx);
+	EXPECT(n > 0);
+	status = in_child(uapi_export_as_user, &max);
+	EXPECT_EQ(pwrite(max, old, (size_t)n, 0), n);
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
+	close(max);
 }
 
 TEST_EACH(uapi_flags, struct uapi_ioctl, ioctls, "An unknown flag fails with EOPNOTSUPP.")
@@ -232,44 +207,29 @@ TEST_EACH(uapi_flags, struct uapi_ioctl, ioctls, "An unknown flag fails with EOP
 	close(ctx);
 }
 
-TEST(uapi_flags_of_gpu,
-     "An export of host memory with a flag for GPU memory fails with EOPNOTSUPP.")
-{
-	int ctx = gdm_open();
-
-	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, GDMABUF_REVOCABLE, NULL),
-		  -EOPNOTSUPP);
-	close(ctx);
-}
-
-TEST(uapi_flags_of_host,
-     "An export of GPU memory with a flag for host memory fails with EOPNOTSUPP.")
-{
-	int ctx = gdm_open();
-
-	EXPECT_EQ(gdm_export_gpu(ctx, 0x7f4000000000, GPU_PAGE, GDMABUF_READ_ONLY, NULL),
-		  -EOPNOTSUPP);
-	close(ctx);
-}
-
 TEST(uapi_reserved, "A reserved field that is not zero fails with EOPNOTSUPP.")
 {
 	struct gdmabuf_export e = { .size = sizeof(e), .length = PAGE, .reserved = 1 };
-	struct gdmabuf_budget b = { .size = sizeof(b), .kind = GDMABUF_KIND_GPU, .reserved = 1 };
+	unsigned char *p = pages_new(PAGE, 0);
 	int ctx = gdm_open();
 
-	e.address = (uintptr_t)pages_new(PAGE, 0);
+	e.address = (uintptr_t)p;
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_EXPORT_HOST, &e), -EOPNOTSUPP);
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_BUDGET, &b), -EOPNOTSUPP);
 	close(ctx);
+	munmap(p, PAGE);
 }
 
-TEST(uapi_budget_kind, "A budget of an unknown kind of memory fails with EOPNOTSUPP.")
+TEST(uapi_no_provider,
+     "Without a provider of GPU memory the capabilities name none, and an export of GPU memory "
+     "fails with EOPNOTSUPP.")
 {
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	int ctx = gdm_open();
 
-	EXPECT_EQ(gdm_budget(ctx, 0, 0, NULL), -EOPNOTSUPP);
-	EXPECT_EQ(gdm_budget(ctx, 3, 0, NULL), -EOPNOTSUPP);
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, &caps), 0);
+	EXPECT_EQ(caps.out_gpu_page_size, 0);
+	EXPECT_EQ(caps.out_provider[0], 0);
+	EXPECT_EQ(gdm_export_gpu(ctx, 0x7f4000000000, GPU_PAGE, 0, NULL), -EOPNOTSUPP);
 	close(ctx);
 }
 
@@ -279,134 +239,108 @@ struct free_slot {
 };
 
 static const struct free_slot free_slots[] = {
-	{ "unused", 1 },	   { "last", 4095 },	       { "beyond", 4096 },
+	{ "unused", 1 },	   { "last", WATCHES - 1 },    { "beyond", WATCHES },
 	{ "int_max", 0x7fffffff }, { "all_bits", 0xffffffff },
 };
 
 TEST_EACH(uapi_slots, struct free_slot, free_slots,
-	  "A drop of a slot that is not in use fails with ENOENT.")
+	  "The end of a watch in a slot that has none fails with ENOENT.")
 {
+	unsigned char *p = pages_new(PAGE, 0);
+	struct gdm_watch used, unused = { .slot = row->slot };
 	int ctx = gdm_open();
-	struct gdm_export used, e;
 
-	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, 0, &used), 0);
+	/* Before the first watch there is no status page, and after it slot 0 is in use. */
+	EXPECT_EQ(gdm_unwatch(ctx, &unused), -ENOENT);
+	EXPECT_EQ(gdm_watch_host(ctx, p, PAGE, &used), 0);
 	EXPECT_EQ(used.slot, 0);
-	e = (struct gdm_export){ .slot = row->slot, .generation = used.generation };
-	EXPECT_EQ(gdm_drop(ctx, &e), -ENOENT);
-	close(used.fd);
+	unused.generation = used.generation;
+	EXPECT_EQ(gdm_unwatch(ctx, &unused), -ENOENT);
+	unused.generation = gdm_status(ctx)[row->slot % WATCHES];
+	EXPECT_EQ(gdm_unwatch(ctx, &unused), -ENOENT);
 	close(ctx);
-}
-
-TEST(uapi_wrong_generation, "A drop with another generation of a used slot fails with ENOENT.")
-{
-	int ctx = gdm_open();
-	struct gdm_export e;
-
-	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, GDMABUF_KEEP, &e), 0);
-	e.generation += 2;
-	EXPECT_EQ(gdm_drop(ctx, &e), -ENOENT);
-	close(e.fd);
-	close(ctx);
-}
-
-struct not_a_dmabuf {
-	const char *name;
-	int fd;
-};
-
-static const struct not_a_dmabuf not_dmabufs[] = {
-	{ "negative", -1 },
-	{ "file", 0 },
-	{ "closed", 1 << 20 },
-};
-
-TEST_EACH(uapi_query_descriptor, struct not_a_dmabuf, not_dmabufs,
-	  "A query of a descriptor that is no dma-buf fails with EBADF.")
-{
-	struct gdmabuf_query q = { .size = sizeof(q), .fd = row->fd };
-	int ctx = gdm_open();
-
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
-	close(ctx);
-}
-
-TEST(uapi_query_context, "A query of a context fails with EBADF.")
-{
-	int ctx = gdm_open();
-	struct gdmabuf_query q = { .size = sizeof(q), .fd = ctx };
-
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
-	close(ctx);
-}
-
-TEST(uapi_query_foreign, "A query of another exporter's dma-buf fails with EBADF.")
-{
-	int udmabuf = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-	struct udmabuf_create create = { .size = PAGE };
-	struct gdmabuf_query q = { .size = sizeof(q) };
-	int ctx = gdm_open();
-
-	if (udmabuf < 0)
-		test_skip("/dev/udmabuf: %s", strerror(errno));
-	create.memfd = (uint32_t)memfd_create("test", MFD_ALLOW_SEALING);
-	EXPECT_EQ(ftruncate((int)create.memfd, PAGE), 0);
-	EXPECT_EQ(fcntl((int)create.memfd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	q.fd = ioctl(udmabuf, UDMABUF_CREATE, &create);
-	EXPECT(q.fd >= 0);
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
-	close(q.fd);
-	close((int)create.memfd);
-	close(udmabuf);
-	close(ctx);
-}
-
-TEST(uapi_no_descriptor,
-     "If the process has no free descriptor, an export fails with EMFILE and nothing stays pinned.")
-{
-	int ctx = gdm_open();
-
-	EXPECT_EQ(export_no_descriptor(ctx, pages_new(PAGE, 0), 0), -EMFILE);
-	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
-	close(ctx);
-}
-
-TEST(uapi_diag_devices, "A diagnosis of missing PCI devices fails with ENODEV.")
-{
-	struct gdmabuf_diag d = { .size = sizeof(d), .gpu = 0xffffffff, .peer = 0 };
-	int ctx = gdm_open();
-
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_DIAG, &d), -ENODEV);
-	d.gpu = 0; /* the host bridge */
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_DIAG, &d), 0);
-	close(ctx);
+	munmap(p, PAGE);
 }
 
 TEST(uapi_cloexec, "A new dma-buf is close-on-exec.")
 {
-	int ctx = gdm_open();
-	struct gdm_export e;
+	unsigned char *p = pages_new(PAGE, 0);
+	int ctx = gdm_open(), fd;
 
-	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, 0, &e), 0);
-	EXPECT_EQ(fcntl(e.fd, F_GETFD), FD_CLOEXEC);
-	close(e.fd);
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, &fd), 0);
+	EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+	close(ctx);
+	munmap(p, PAGE);
+}
+
+/* The value of @key in the fdinfo of @fd; empty without such a line. */
+static const char *uapi_read_fdinfo(int fd, const char *key)
+{
+	static char value[64];
+	char path[64], line[256], format[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	snprintf(format, sizeof(format), "%s: %%63s", key);
+	file = fopen(path, "re");
+	EXPECT(file);
+	value[0] = '\0';
+	while (fgets(line, sizeof(line), file) && sscanf(line, format, value) != 1)
+		;
+	fclose(file);
+	return value;
+}
+
+TEST(uapi_fdinfo, "The fdinfo of a dma-buf of host memory shows size and exporter.")
+{
+	unsigned char *p = pages_new(3 * PAGE, 0);
+	int ctx = gdm_open(), fd;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, 3 * PAGE, 0, &fd), 0);
+	EXPECT_EQ(strcmp(uapi_read_fdinfo(fd, "exp_name"), "gdmabuf-host"), 0);
+	EXPECT_EQ(atoll(uapi_read_fdinfo(fd, "size")), 3 * PAGE);
+	close(fd);
+	close(ctx);
+	munmap(p, 3 * PAGE);
+}
+
+TEST(uapi_fdinfo_watches, "The fdinfo of a context shows the number of watches.")
+{
+	unsigned char *p = pages_new(PAGE, 0);
+	struct gdm_watch a, b;
+	int ctx = gdm_open();
+
+	EXPECT_EQ(strcmp(uapi_read_fdinfo(ctx, "gdmabuf-watches"), "0"), 0);
+	EXPECT_EQ(gdm_watch_host(ctx, p, PAGE, &a), 0);
+	EXPECT_EQ(gdm_watch_host(ctx, p, PAGE, &b), 0);
+	munmap(p, PAGE);
+	EXPECT_EQ(strcmp(uapi_read_fdinfo(ctx, "gdmabuf-watches"), "2"), 0);
+	EXPECT_EQ(gdm_unwatch(ctx, &a), 0);
+	EXPECT_EQ(strcmp(uapi_read_fdinfo(ctx, "gdmabuf-watches"), "1"), 0);
 	close(ctx);
 }
 
-TEST(uapi_fdinfo, "The context's fdinfo shows the pins and the pinned bytes.")
+TEST(uapi_totals, "The totals in debugfs count what all contexts have pinned and watch.")
 {
-	int ctx = gdm_open();
-	char path[64], text[4096];
-	struct gdm_export e;
-	FILE *f;
+	long long bytes = gdm_read_total("host-bytes"), watches = gdm_read_total("watches");
+	unsigned char *p = pages_new(2 * PAGE, 1);
+	int a = gdm_open(), b = gdm_open(), fd[2];
+	struct gdm_watch watch;
 
-	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, 0, &e), 0);
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", ctx);
-	f = fopen(path, "r");
-	EXPECT(f);
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	EXPECT(strstr(text, "gdmabuf-host-pins:\t1\n"));
-	EXPECT(strstr(text, "gdmabuf-host-bytes:\t4096\n"));
-	close(e.fd);
-	close(ctx);
+	EXPECT_EQ(gdm_export_host(a, p, 2 * PAGE, 0, &fd[0]), 0);
+	EXPECT_EQ(gdm_export_host(b, p, PAGE, 0, &fd[1]), 0);
+	EXPECT_EQ(gdm_watch_host(a, p, PAGE, &watch), 0);
+	EXPECT_EQ(gdm_watch_host(b, p, PAGE, &watch), 0);
+	EXPECT_EQ(gdm_read_total("host-bytes"), bytes + 3 * PAGE);
+	EXPECT_EQ(gdm_read_total("gpu-bytes"), 0);
+	EXPECT_EQ(gdm_read_total("watches"), watches + 2);
+	close(a);
+	EXPECT_EQ(gdm_read_total("watches"), watches + 1);
+	close(fd[0]);
+	EXPECT_EQ(gdm_read_total("host-bytes"), bytes + PAGE);
+	close(fd[1]);
+	close(b);
+	EXPECT_EQ(gdm_read_total("host-bytes"), bytes);
+	munmap(p, 2 * PAGE);
 }

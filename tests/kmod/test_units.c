@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module's arithmetic: ranges, and runs of contiguous memory.  The tests run in user space. */
+/*
+ * The module's arithmetic: ranges, runs of contiguous memory, and words of the status page.  The tests
+ * run in user space.
+ */
 #include "core/range.h"
+#include "core/slot.h"
 #include "harness.h"
 
 enum { PAGE = 4096 };
@@ -32,21 +36,6 @@ TEST(range_wraps, "A range that reaches the end of the address space is not vali
 	EXPECT(!range_is_valid(MAX - PAGE + 1, PAGE, PAGE));
 	EXPECT(!range_is_valid(MAX - PAGE + 1, 2 * PAGE, PAGE));
 	EXPECT(!range_is_valid(2 * PAGE, MAX - PAGE + 1, PAGE));
-}
-
-TEST(range_covers, "A range covers its own parts, and a range of equal bounds.")
-{
-	EXPECT(range_covers(PAGE, 3 * PAGE, PAGE, 3 * PAGE));
-	EXPECT(range_covers(PAGE, 3 * PAGE, 2 * PAGE, PAGE));
-	EXPECT(range_covers(PAGE, 3 * PAGE, 3 * PAGE, PAGE));
-}
-
-TEST(range_covers_not, "A range does not cover a range that begins earlier or ends later.")
-{
-	EXPECT(!range_covers(PAGE, 3 * PAGE, 0, 2 * PAGE));
-	EXPECT(!range_covers(PAGE, 3 * PAGE, 3 * PAGE, 2 * PAGE));
-	EXPECT(!range_covers(PAGE, 3 * PAGE, 0, 5 * PAGE));
-	EXPECT(!range_covers(PAGE, 3 * PAGE, 4 * PAGE, PAGE));
 }
 
 TEST(run_extends, "A run is extended by memory that begins where the run ends.")
@@ -135,4 +124,34 @@ TEST(runs_large, "runs_count() counts runs longer than 4 GiB.")
 	EXPECT_EQ(runs_count(&large, 0, 1ULL << 36, MAX), 1);
 	EXPECT_EQ(runs_count(&large, 0, 1ULL << 36, 1ULL << 31), 32);
 	EXPECT_EQ(runs_count(&large, (1ULL << 36) - PAGE, PAGE, 1ULL << 31), 1);
+}
+
+TEST(slot_begins, "The first generation of a slot is even and not 0.")
+{
+	EXPECT_EQ(slot_word_next(0), 2);
+}
+
+TEST(slot_goes_on,
+     "A slot's next generation is larger, whether the watch before is current or over.")
+{
+	u32 word = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		u32 generation = slot_word_next(word);
+
+		EXPECT(generation > word);
+		EXPECT_EQ(generation % 2, 0);
+		EXPECT(slot_word_over(generation) != generation);
+		EXPECT_EQ(slot_word_next(slot_word_over(generation)), slot_word_next(generation));
+		word = i % 2 ? slot_word_over(generation) : generation;
+	}
+}
+
+TEST(slot_runs_out, "After the last generation a slot has none, so no word comes twice.")
+{
+	const u32 last = UINT32_MAX - 1;
+
+	EXPECT_EQ(slot_word_next(last - 2), last);
+	EXPECT_EQ(slot_word_next(last), 0);
+	EXPECT_EQ(slot_word_next(slot_word_over(last)), 0);
 }

@@ -8,10 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <stdbool.h>
@@ -56,83 +54,6 @@ static void unload_load_again(int file)
 	EXPECT_EQ(syscall(SYS_finit_module, file, "", 0), 0);
 }
 
-/* The number of pages that drivers have pinned. */
-static long unload_pages_pinned(void)
-{
-	FILE *f = fopen("/proc/sys/vm/stat_refresh", "we");
-	long acquired = -1, released = 0;
-	char line[128];
-
-	/* The write adds each processor's counts to the sum. */
-	EXPECT(f);
-	fputs("1\n", f);
-	fclose(f);
-	f = fopen("/proc/vmstat", "re");
-	EXPECT(f);
-	while (fgets(line, sizeof(line), f)) {
-		sscanf(line, "nr_foll_pin_acquired %ld", &acquired);
-		sscanf(line, "nr_foll_pin_released %ld", &released);
-	}
-	fclose(f);
-	return acquired - released;
-}
-
-static void unload_drop_caches(void)
-{
-	FILE *f = fopen("/proc/sys/vm/drop_caches", "we");
-
-	EXPECT(f);
-	fputs("2\n", f);
-	fclose(f);
-}
-
-enum { PINS = 1500, PIN_PAGES = 4 };
-
-static atomic_bool unload_remaps;
-
-static void *unload_remap(void *arg)
-{
-	unsigned char *p = arg;
-
-	while (!atomic_load(&unload_remaps))
-		sched_yield();
-	for (int i = PINS - 1; i >= 0; i--)
-		madvise(p + (size_t)i * PIN_PAGES * PAGE, PAGE, MADV_DONTNEED);
-	return NULL;
-}
-
-TEST(unload_while_shrinking,
-     "No page stays pinned if the module is unloaded while the kernel reclaims kept pins and a "
-     "thread remaps their memory.")
-{
-	size_t length = (size_t)PINS * PIN_PAGES * PAGE;
-	unsigned char *p = pages_new(length, 0);
-	int file = unload_open_module(), ctx = gdm_open();
-	pthread_t thread;
-	long before;
-
-	memset(p, 1, length);
-	before = unload_pages_pinned();
-	for (int i = 0; i < PINS; i++) {
-		struct gdm_export e;
-
-		EXPECT_EQ(gdm_export_host(ctx, p + (size_t)i * PIN_PAGES * PAGE, PIN_PAGES * PAGE,
-					  GDMABUF_KEEP, &e),
-			  0);
-		close(e.fd);
-	}
-	EXPECT_EQ(pthread_create(&thread, NULL, unload_remap, p), 0);
-	unload_drop_caches();
-	close(ctx);
-	atomic_store(&unload_remaps, true);
-	unload_module();
-	pthread_join(thread, NULL);
-	unload_load_again(file);
-	close(file);
-	EXPECT_EQ(unload_pages_pinned(), before);
-	munmap(p, length);
-}
-
 enum { ROUNDS = 12, PROCESSES = 8 };
 
 static void unload_run_on(int cpu)
@@ -174,13 +95,13 @@ struct unload_pipes {
 };
 
 /*
- * Starts a process with an MMU notifier and a watch.  The process closes the context on CPU 1 when the pipe
- * @end closes.
+ * Starts a process with a watch, and so an MMU notifier.  The process closes the context on CPU 1 when
+ * the pipe @end closes.
  */
 static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
 {
 	pid_t pid = fork();
-	struct gdm_export watch;
+	struct gdm_watch watch;
 	unsigned char *p;
 	char byte = 0;
 	int ctx;
@@ -190,8 +111,7 @@ static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
 	unload_run_on(1);
 	p = pages_new(PAGE, 1);
 	ctx = gdm_open();
-	if (gdm_export_host(ctx, p, PAGE, 0, NULL) || gdm_watch_host(ctx, p, PAGE, &watch) ||
-	    write(pipes->ready[1], &byte, 1) != 1)
+	if (gdm_watch_host(ctx, p, PAGE, &watch) || write(pipes->ready[1], &byte, 1) != 1)
 		_exit(1);
 	close(pipes->end[1]);
 	(void)!read(pipes->end[0], &byte, 1);

@@ -21,14 +21,12 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
-enum { WATCHES = 2048 };
-
 /* A context, a range of LENGTH bytes, and a watch of the range. */
 struct watched {
 	int ctx;
 	const volatile uint32_t *status;
 	unsigned char *p;
-	struct gdm_export watch;
+	struct gdm_watch watch;
 };
 
 static struct watched watched_begin(unsigned char *p)
@@ -37,20 +35,19 @@ static struct watched watched_begin(unsigned char *p)
 
 	w.status = gdm_status(w.ctx);
 	EXPECT_EQ(gdm_watch_host(w.ctx, p, LENGTH, &w.watch), 0);
-	EXPECT(gdm_is_valid(w.status, &w.watch));
+	EXPECT(gdm_is_current(w.status, &w.watch));
 	return w;
 }
 
 static bool watched_is_current(const struct watched *w)
 {
-	return gdm_is_valid(w->status, &w->watch);
+	return gdm_is_current(w->status, &w->watch);
 }
 
 static void watched_end(const struct watched *w)
 {
-	EXPECT_EQ(gdm_drop(w->ctx, &w->watch), 0);
-	EXPECT_EQ(gdm_stats(w->ctx).out_host_watches, 0);
-	munmap((void *)(uintptr_t)w->status, 4 * PAGE);
+	EXPECT_EQ(gdm_unwatch(w->ctx, &w->watch), 0);
+	munmap((void *)(uintptr_t)w->status, STATUS_BYTES);
 	close(w->ctx);
 }
 
@@ -349,7 +346,7 @@ TEST_EACH(watch_stale, struct watch_change, changes,
 	struct watched w = watched_begin(row->map());
 
 	row->change(w.p);
-	EXPECT_EQ(w.status[w.watch.slot], w.watch.generation | 1);
+	EXPECT(!watched_is_current(&w));
 	watched_end(&w);
 }
 
@@ -437,8 +434,7 @@ TEST_EACH(watch_current, struct watch_change, no_changes,
 
 /* A pin of another driver, and the bytes that the driver sees. */
 struct pin {
-	int ctx;
-	struct gdm_export e;
+	int ctx, fd;
 	unsigned char *view;
 };
 
@@ -446,8 +442,8 @@ static struct pin pin_new(unsigned char *p)
 {
 	struct pin pin = { .ctx = gdm_open() };
 
-	EXPECT_EQ(gdm_export_host(pin.ctx, p, LENGTH, 0, &pin.e), 0);
-	pin.view = dmabuf_map(pin.e.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(gdm_export_host(pin.ctx, p, LENGTH, 0, &pin.fd), 0);
+	pin.view = dmabuf_map(pin.fd, LENGTH, PROT_READ);
 	EXPECT(pin.view);
 	return pin;
 }
@@ -455,7 +451,7 @@ static struct pin pin_new(unsigned char *p)
 static void pin_free(struct pin *pin)
 {
 	munmap(pin->view, LENGTH);
-	close(pin->e.fd);
+	close(pin->fd);
 	close(pin->ctx);
 }
 
@@ -604,17 +600,17 @@ TEST(watch_killed_in_munmap,
 
 	for (unsigned int i = 0; i < 300; i++) {
 		unsigned char *p = pages_new(HUGE_PAGE, 0);
-		struct gdm_export watch;
+		struct gdm_watch watch;
 
 		memset(p, 1, HUGE_PAGE);
 		EXPECT_EQ(gdm_watch_host(ctx, p, HUGE_PAGE, &watch), 0);
 		if (kill_in_munmap(p, stack, i * 7919 % 30000)) {
 			gone++;
-			EXPECT(!gdm_is_valid(status, &watch));
+			EXPECT(!gdm_is_current(status, &watch));
 		} else {
 			munmap(p, HUGE_PAGE);
 		}
-		EXPECT_EQ(gdm_drop(ctx, &watch), 0);
+		EXPECT_EQ(gdm_unwatch(ctx, &watch), 0);
 	}
 	printf("# %d of 300 unmapped\n", gone);
 	EXPECT(gone);
@@ -646,30 +642,23 @@ TEST_EACH(watch_range, struct bad_range, bad_ranges,
 	struct gdmabuf_watch_host c = { .size = sizeof(c),
 					.address = row->address,
 					.length = row->length };
+	struct gdm_watch watch;
 	int ctx = gdm_open();
 
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_WATCH_HOST, &c), row->error);
-	EXPECT_EQ(gdm_stats(ctx).out_host_watches, 0);
-	close(ctx);
-}
-
-TEST(watch_capability, "GDMABUF_CAPS announces watches of host memory.")
-{
-	struct gdmabuf_caps caps = { .size = sizeof(caps) };
-	int ctx = gdm_open();
-
-	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, &caps), 0);
-	EXPECT(caps.out_caps & GDMABUF_CAP_WATCH_HOST);
+	EXPECT_EQ(gdm_watch_host(ctx, pages_new(PAGE, 0), PAGE, &watch), 0);
+	EXPECT_EQ(watch.slot, 0);
 	close(ctx);
 }
 
 TEST(watch_no_memory, "A watch of an address without memory tells of memory that comes and goes.")
 {
 	unsigned char *p = pages_new(LENGTH, 0);
-	struct watched w;
+	struct watched w = watched_begin(p);
 
 	munmap(p, LENGTH);
-	w = watched_begin(p);
+	EXPECT_EQ(gdm_unwatch(w.ctx, &w.watch), 0);
+	EXPECT_EQ(gdm_watch_host(w.ctx, p, LENGTH, &w.watch), 0);
 	EXPECT(mmap(p, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		    0) == p);
 	*p = 1;
@@ -681,84 +670,97 @@ TEST(watch_no_memory, "A watch of an address without memory tells of memory that
 TEST(watch_overlap, "Watches of one range are apart: each has a slot, and ends alone.")
 {
 	struct watched w = watched_begin(map_anonymous());
-	struct gdm_export other;
+	struct gdm_watch other;
 
 	EXPECT_EQ(gdm_watch_host(w.ctx, w.p + PAGE, LENGTH - PAGE, &other), 0);
 	EXPECT(other.slot != w.watch.slot);
-	EXPECT_EQ(gdm_drop(w.ctx, &other), 0);
+	EXPECT_EQ(gdm_unwatch(w.ctx, &other), 0);
 	EXPECT(watched_is_current(&w));
 	take_munmap(w.p);
 	EXPECT(!watched_is_current(&w));
 	watched_end(&w);
 }
 
-TEST(watch_drop, "After GDMABUF_DROP of a watch the slot's word is stale, and the id is unknown.")
+TEST(watch_unwatch, "After GDMABUF_UNWATCH_HOST the word differs, and the watch is unknown.")
 {
 	struct watched w = watched_begin(map_anonymous());
-	struct gdm_export other = w.watch;
+	struct gdm_watch other = w.watch;
 
 	other.generation += 2;
-	EXPECT_EQ(gdm_drop(w.ctx, &other), -ENOENT);
+	EXPECT_EQ(gdm_unwatch(w.ctx, &other), -ENOENT);
 	EXPECT(watched_is_current(&w));
-	EXPECT_EQ(gdm_drop(w.ctx, &w.watch), 0);
+	EXPECT_EQ(gdm_unwatch(w.ctx, &w.watch), 0);
 	EXPECT(!watched_is_current(&w));
-	EXPECT_EQ(gdm_drop(w.ctx, &w.watch), -ENOENT);
+	EXPECT_EQ(gdm_unwatch(w.ctx, &w.watch), -ENOENT);
 	EXPECT_EQ(gdm_watch_host(w.ctx, w.p, LENGTH, &other), 0);
 	EXPECT(other.slot == w.watch.slot && other.generation != w.watch.generation);
-	EXPECT_EQ(gdm_drop(w.ctx, &w.watch), -ENOENT);
-	EXPECT(gdm_is_valid(w.status, &other));
-	close(w.ctx);
-}
-
-TEST(watch_drop_stale_word, "GDMABUF_DROP ends a stale watch by the slot's present word.")
-{
-	struct watched w = watched_begin(map_anonymous());
-
-	take_munmap(w.p);
-	w.watch.generation = w.status[w.watch.slot];
+	EXPECT_EQ(gdm_unwatch(w.ctx, &w.watch), -ENOENT);
+	EXPECT(gdm_is_current(w.status, &other));
+	w.watch = other;
 	watched_end(&w);
 }
 
-TEST(watch_limit, "A context has at most 2048 watches, and slots for exports are left.")
+TEST(watch_limit, "A watch beyond out_watches fails with EDQUOT, until another ends.")
 {
-	static struct gdm_export watches[WATCHES];
+	static struct gdm_watch watches[WATCHES];
 	unsigned char *p = map_anonymous();
 	int ctx = gdm_open();
 
 	for (int i = 0; i < WATCHES; i++)
 		EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[i]), 0);
-	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[0]), -ENOSPC);
-	EXPECT_EQ(gdm_stats(ctx).out_host_watches, WATCHES);
+	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[0]), -EDQUOT);
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), 0);
 	munmap(p, LENGTH);
-	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[0]), -ENOSPC);
-	EXPECT_EQ(gdm_drop(ctx, &watches[7]), 0);
+	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[0]), -EDQUOT);
+	EXPECT_EQ(gdm_unwatch(ctx, &watches[7]), 0);
 	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[7]), 0);
+	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[0]), -EDQUOT);
 	close(ctx);
+}
+
+TEST(watch_limit_of_process, "All contexts of a process together have out_watches current watches "
+			     "at most, so that no change "
+			     "of memory takes long; stale ones do not count.")
+{
+	static struct gdm_watch watches[WATCHES];
+	unsigned char *p = map_anonymous();
+	int first = gdm_open(), second = gdm_open();
+
+	for (int i = 0; i < WATCHES; i++)
+		EXPECT_EQ(gdm_watch_host(first, p, LENGTH, &watches[i]), 0);
+	EXPECT_EQ(gdm_watch_host(second, p, LENGTH, &watches[0]), -EDQUOT);
+	munmap(p, LENGTH);
+	EXPECT_EQ(gdm_watch_host(second, p, LENGTH, &watches[0]), 0);
+	close(second);
+	close(first);
 }
 
 static void watch_as_user(void *p)
 {
 	int ctx = gdm_open();
-	struct gdm_export watch;
+	struct gdm_watch watch;
 
 	become_user(0);
-	if (gdm_export_host(ctx, p, LENGTH, 0, NULL) != -ENOMEM)
+	if (gdm_export_host(ctx, p, LENGTH, 0, NULL) != -EDQUOT)
 		_exit(1);
 	if (gdm_watch_host(ctx, p, LENGTH, &watch))
 		_exit(2);
-	if (gdm_stats(ctx).out_host_pins || gdm_stats(ctx).out_host_bytes)
-		_exit(3);
 }
 
 TEST(watch_pins_nothing, "A watch pins nothing, and needs no RLIMIT_MEMLOCK.")
 {
-	EXPECT_EQ(in_child(watch_as_user, map_anonymous()), 0);
+	long long pinned = gdm_pinned_pages();
+	struct watched w = watched_begin(map_anonymous());
+
+	EXPECT_EQ(gdm_pinned_pages(), pinned);
+	watched_end(&w);
+	EXPECT_EQ(in_child(watch_as_user, w.p), 0);
 }
 
 TEST(watch_no_answer, "If the answer cannot be written, the call fails and no watch is left.")
 {
 	struct gdmabuf_watch_host *c = (void *)pages_new(PAGE, 0);
+	long long before = gdm_read_total("watches");
 	int ctx = gdm_open();
 
 	*c = (struct gdmabuf_watch_host){ .size = sizeof(*c),
@@ -766,7 +768,7 @@ TEST(watch_no_answer, "If the answer cannot be written, the call fails and no wa
 					  .length = PAGE };
 	mprotect(c, PAGE, PROT_READ);
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_WATCH_HOST, c), -EFAULT);
-	EXPECT_EQ(gdm_stats(ctx).out_host_watches, 0);
+	EXPECT_EQ(gdm_read_total("watches"), before);
 	close(ctx);
 }
 
@@ -774,48 +776,43 @@ TEST(watch_no_answer, "If the answer cannot be written, the call fails and no wa
 
 TEST(watch_close, "The close of the context ends all watches, stale and current.")
 {
-	long long before = total_settled("host-watches");
+	long long before = gdm_read_total("watches");
 	unsigned char *p = map_anonymous();
 	int ctx = gdm_open();
-	struct gdm_export watch;
+	struct gdm_watch watch;
 
 	for (int i = 0; i < 64; i++)
 		EXPECT_EQ(gdm_watch_host(ctx, p + (size_t)i * PAGE, PAGE, &watch), 0);
 	munmap(p, LENGTH / 2);
-	EXPECT_EQ(gdm_read_total("host-watches"), before + 64);
+	EXPECT_EQ(gdm_read_total("watches"), before + 64);
 	close(ctx);
-	EXPECT_EQ(gdm_read_total("host-watches"), before);
+	EXPECT_EQ(gdm_read_total("watches"), before);
 	munmap(p + LENGTH / 2, LENGTH / 2);
 }
 
 static void watch_in_child(void *arg)
 {
-	int ctx = *(int *)arg;
-	struct gdm_export watch;
+	int ctx = gdm_open();
+	struct gdm_watch watch;
 
-	if (gdm_watch_host(ctx, arg, LENGTH, &watch) != -EACCES)
-		_exit(1);
-	close(ctx);
-	ctx = gdm_open();
+	(void)arg;
 	for (int i = 0; i < 100; i++)
 		if (gdm_watch_host(ctx, map_anonymous(), LENGTH, &watch))
 			_exit(2);
 }
 
-TEST(watch_exit, "A process that exits leaves no watch; a child needs a context of its own.")
+TEST(watch_exit, "A process that exits leaves no watch.")
 {
-	long long before = total_settled("host-watches");
-	int ctx = gdm_open();
+	long long before = gdm_read_total("watches");
 
-	EXPECT_EQ(in_child(watch_in_child, &ctx), 0);
-	EVENTUALLY(gdm_read_total("host-watches") == before);
-	close(ctx);
+	EXPECT_EQ(in_child(watch_in_child, NULL), 0);
+	EXPECT_EQ(gdm_read_total("watches"), before);
 }
 
 static void watch_and_exec(void *unused)
 {
 	int ctx = gdm_open();
-	struct gdm_export watch;
+	struct gdm_watch watch;
 
 	(void)unused;
 	if (gdm_watch_host(ctx, map_anonymous(), LENGTH, &watch) || fcntl(ctx, F_SETFD, 0))
@@ -826,16 +823,16 @@ static void watch_and_exec(void *unused)
 
 TEST(watch_exec, "A process that executes another program with the context open leaves no watch.")
 {
-	long long before = total_settled("host-watches");
+	long long before = gdm_read_total("watches");
 
 	EXPECT_EQ(in_child(watch_and_exec, NULL), 0);
-	EVENTUALLY(gdm_read_total("host-watches") == before);
+	EXPECT_EQ(gdm_read_total("watches"), before);
 }
 
 static void watch_and_pass(void *arg)
 {
 	int *sockets = arg, ctx = gdm_open();
-	struct gdm_export watch;
+	struct gdm_watch watch;
 
 	if (gdm_watch_host(ctx, map_anonymous(), LENGTH, &watch))
 		_exit(1);
@@ -844,15 +841,40 @@ static void watch_and_pass(void *arg)
 
 TEST(watch_passed_on, "A context that outlives its owner keeps watches until the last close.")
 {
-	long long before = total_settled("host-watches");
+	long long before = gdm_read_total("watches");
 	int sockets[2], ctx;
 
 	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
 	EXPECT_EQ(in_child(watch_and_pass, sockets), 0);
 	ctx = receive_fd(sockets[1]);
-	EXPECT_EQ(gdm_read_total("host-watches"), before + 1);
+	EXPECT_EQ(gdm_read_total("watches"), before + 1);
 	close(ctx);
-	EVENTUALLY(gdm_read_total("host-watches") == before);
+	EXPECT_EQ(gdm_read_total("watches"), before);
 	close(sockets[0]);
 	close(sockets[1]);
+}
+
+static int context_with_watches(void)
+{
+	int ctx = gdm_open();
+	struct gdm_watch watch;
+
+	for (int i = 0; i < 64; i++)
+		EXPECT_EQ(gdm_watch_host(ctx, map_anonymous(), LENGTH, &watch), 0);
+	return ctx;
+}
+
+TEST(watch_close_while_owner_remaps,
+     "The last close of a context ends while the threads of its process remap without pause.")
+{
+	long long before = gdm_read_total("watches");
+	int ctx, ended, goes_on;
+	struct remapper *remapper = remapper_start(context_with_watches, &ctx);
+
+	ended = close_elsewhere_ends(ctx);
+	goes_on = remapper_goes_on(remapper, 1);
+	remapper_stop(remapper);
+	EXPECT(goes_on);
+	EXPECT(ended);
+	EXPECT_EQ(gdm_read_total("watches"), before);
 }

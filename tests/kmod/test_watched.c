@@ -16,18 +16,13 @@
 
 enum { LENGTH = 16 * PAGE };
 
-static bool watch_still_current(const struct gdmabuf_watch *watch)
-{
-	return *watch->status == watch->generation;
-}
-
 static struct gdmabuf_watch watched_begin_on(const void *p, size_t size)
 {
 	struct gdmabuf_watch watch;
 
 	close(gdm_open());
 	EXPECT_EQ(gdmabuf_watch_begin((uintptr_t)p, size, &watch), 0);
-	EXPECT(watch_still_current(&watch));
+	EXPECT(gdmabuf_watch_is_current(&watch));
 	return watch;
 }
 
@@ -78,13 +73,13 @@ TEST_EACH(
 	struct gdmabuf_watch watch = watched_begin_on(p, LENGTH);
 
 	memset(p, 7, LENGTH);
-	EXPECT(watch_still_current(&watch));
+	EXPECT(gdmabuf_watch_is_current(&watch));
 	EXPECT_EQ(munmap(p, LENGTH), 0);
-	EXPECT(!watch_still_current(&watch));
+	EXPECT(!gdmabuf_watch_is_current(&watch));
 	EXPECT(mmap(p, LENGTH, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p);
-	EXPECT(!watch_still_current(&watch));
-	gdmabuf_watch_drop(&watch);
+	EXPECT(!gdmabuf_watch_is_current(&watch));
+	gdmabuf_watch_end(&watch);
 	munmap(p, LENGTH);
 }
 
@@ -94,10 +89,10 @@ static void watched_in_child(void *p)
 {
 	struct gdmabuf_watch own;
 
-	gdmabuf_watch_drop(&watched_parents);
+	gdmabuf_watch_end(&watched_parents);
 	own = watched_begin_on(p, LENGTH);
 	EXPECT_EQ(munmap(p, LENGTH), 0);
-	EXPECT(!watch_still_current(&own));
+	EXPECT(!gdmabuf_watch_is_current(&own));
 }
 
 TEST(watched_real_fork,
@@ -107,8 +102,8 @@ TEST(watched_real_fork,
 
 	watched_parents = watched_begin_on(p, LENGTH);
 	EXPECT_EQ(in_child(watched_in_child, p), 0);
-	EXPECT(watch_still_current(&watched_parents));
-	gdmabuf_watch_drop(&watched_parents);
+	EXPECT(gdmabuf_watch_is_current(&watched_parents));
+	gdmabuf_watch_end(&watched_parents);
 	munmap(p, LENGTH);
 }
 
@@ -118,7 +113,7 @@ static void watched_as_user(void *p)
 
 	become_user(0);
 	watch = watched_begin_on(p, LENGTH);
-	EXPECT(watch_still_current(&watch));
+	EXPECT(gdmabuf_watch_is_current(&watch));
 }
 
 static void watched_permit(mode_t mode)
@@ -138,7 +133,7 @@ static void watched_refused(void *unused)
 {
 	(void)unused;
 	become_user(0);
-	if (gdmabuf_watch_probe() != -EACCES)
+	if (gdmabuf_probe() != -EACCES)
 		_exit(1);
 }
 
@@ -152,7 +147,7 @@ enum { ROUNDS = 3000 };
 
 TEST(watched_real_many, "Watches that are put leave no watch in the module.")
 {
-	long long before = gdm_read_total("host-watches");
+	long long before = gdm_read_total("watches");
 	unsigned char *p = watched_map_anonymous();
 
 	for (int i = 0; i < ROUNDS; i++) {
@@ -160,9 +155,9 @@ TEST(watched_real_many, "Watches that are put leave no watch in the module.")
 
 		if (i % 3 == 0)
 			EXPECT_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
-		gdmabuf_watch_drop(&watch);
+		gdmabuf_watch_end(&watch);
 	}
-	EXPECT_EQ(gdm_read_total("host-watches"), before);
+	EXPECT_EQ(gdm_read_total("watches"), before);
 	munmap(p, LENGTH);
 }
 
@@ -202,7 +197,7 @@ static void imports_begin(void)
 static bool imports_find(int ctx, uintptr_t p, uint64_t *kept)
 {
 	const volatile uint32_t *status = gdm_status(ctx);
-	struct gdm_export watch;
+	struct gdm_watch watch;
 	unsigned int pins;
 	uint64_t again;
 	bool is_current;
@@ -211,9 +206,9 @@ static bool imports_find(int ctx, uintptr_t p, uint64_t *kept)
 	*kept = driver_once(p, LENGTH);
 	pins = fake_rm.pins_made;
 	again = driver_once(p, LENGTH);
-	is_current = gdm_is_valid(status, &watch);
-	EXPECT_EQ(gdm_drop(ctx, &watch), 0);
-	munmap((void *)(uintptr_t)status, 4 * PAGE);
+	is_current = gdm_is_current(status, &watch);
+	EXPECT_EQ(gdm_unwatch(ctx, &watch), 0);
+	munmap((void *)(uintptr_t)status, STATUS_BYTES);
 	if (!*kept || !is_current)
 		return false;
 	EXPECT_EQ(again, *kept);

@@ -157,7 +157,7 @@ LIB_TEST(no_range, "A size of 0, a wrapping range and an unknown flag are -EINVA
 		EXPECT_EQ(climport_export_error(p, SIZE_MAX, flags), -EINVAL);
 		EXPECT_EQ(climport_export_error(p, 0 - p + 1, flags), -EINVAL);
 	}
-	EXPECT_EQ(climport_export_error(p, PAGE, 16), -EINVAL);
+	EXPECT_EQ(climport_export_error(p, PAGE, 8), -EINVAL);
 	EXPECT_EQ(climport_export_error(p, PAGE, ~0u), -EINVAL);
 	EXPECT(climport_export_error(p, 0 - p - 1, CLIMPORT_KEEP) < 0);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);

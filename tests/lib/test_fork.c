@@ -134,8 +134,7 @@ static void use_dmabuf_import(struct caller *c)
 /* Ignores errors, because neither CUDA nor the kernel module need be present. */
 static void use_exports(struct caller *c)
 {
-	const unsigned int flags[] = { 0, CLIMPORT_READ_ONLY, CLIMPORT_KEEP, CLIMPORT_MAPPABLE,
-				       CLIMPORT_REVOCABLE };
+	const unsigned int flags[] = { 0, CLIMPORT_READ_ONLY, CLIMPORT_KEEP, CLIMPORT_MAPPABLE };
 	void *const addresses[] = { c->pages, c->gpu[0], c->gpu[1] };
 	struct climport_dmabuf d;
 

@@ -11,12 +11,12 @@ void fuzz_ioctl_any(void);
 void fuzz_export_gpu(void);
 void fuzz_export_host(void);
 void fuzz_watch_host(void);
-void fuzz_drop(void);
-void fuzz_use_context(void);
+void fuzz_unwatch_host(void);
+void fuzz_read_caps(void);
 
 /* devices.c */
 void fuzz_use_gpu(void);
 void fuzz_use_importer(void);
-void fuzz_use_fence(void);
+void fuzz_sync(void);
 
 #endif

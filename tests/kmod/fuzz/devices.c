@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the devices around gdmabuf: the mock GPU, the importer, and fences of dma-bufs. */
+/* Calls of the devices around gdmabuf: the mock GPU and the importer; and brackets of dma-bufs. */
 #include "../modules/importer/importer.h"
 #include "../modules/mock/mock.h"
 #include "calls.h"
@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <linux/dma-buf.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -17,7 +16,7 @@ void fuzz_use_gpu(void)
 	int gpu = ANY_OF(shared.gpus);
 	struct mock_alloc alloc = { .length = 0x10000ULL * (1 + fuzz_any(16)),
 				    .flags = fuzz_any(2) };
-	struct mock_free release = { .flags = fuzz_any(4) };
+	struct mock_free release = { 0 };
 	struct mock_config config = { 0 };
 	struct mock_copy copy = {
 		.va = ANY_OF(shared.allocations),
@@ -49,11 +48,11 @@ void fuzz_use_gpu(void)
 		config.delay_us = fuzz_any(4) ? 0 : fuzz_any(200);
 		config.fail_after = fuzz_any(2) ? ~0U : fuzz_any(20);
 		config.fail_errno = fuzz_any(2) ? 0 : fuzz_any(2) ? -ENOMEM : -EINVAL;
-		config.callback_in_get = !fuzz_any(10);
 		config.page_size = fuzz_any(10) ? 0 : fuzz_any(3);
 		config.version = fuzz_any(10) ? 0 : (uint32_t)fuzz_any_edge();
 		config.ram = !fuzz_any(20);
 		config.budget_pages = fuzz_any(3) ? 0 : 1 + fuzz_any(64);
+		config.fail_puts = fuzz_any(4) ? 0 : fuzz_any(8);
 		ioctl(gpu, MOCK_CONFIG, &config);
 		break;
 	default:
@@ -69,7 +68,7 @@ void fuzz_use_importer(void)
 	struct gdmabuf_importer_attach attach = {
 		.fd = fuzz_any_fd(),
 		.mode = fuzz_any(30) ? fuzz_any(3) : (uint32_t)fuzz_any_edge(),
-		.flags = fuzz_any_flags(3) | GDMABUF_IMPORTER_PLATFORM_DEVICE,
+		.flags = fuzz_any_flags(1) | GDMABUF_IMPORTER_PLATFORM_DEVICE,
 		.direction = fuzz_any(4),
 		.max_segment = fuzz_any(2)   ? 0
 			       : fuzz_any(4) ? 4096U << fuzz_any(8)
@@ -82,10 +81,9 @@ void fuzz_use_importer(void)
 		.length = fuzz_any(20) ? fuzz_any(sizeof(bytes)) : 0,
 	};
 	struct gdmabuf_importer_cpu cpu = { fuzz_any(4) };
-	struct gdmabuf_importer_switch on = { fuzz_any(4) };
 
 	memset(bytes, 0, sizeof(bytes));
-	switch (fuzz_any(14)) {
+	switch (fuzz_any(13)) {
 	case 0:
 	case 1:
 	case 2:
@@ -113,43 +111,14 @@ void fuzz_use_importer(void)
 	case 11:
 		ioctl(importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, &cpu);
 		break;
-	case 12:
-		ioctl(importer, GDMABUF_IMPORTER_END_CPU_ACCESS, &cpu);
-		break;
 	default:
-		ioctl(importer, GDMABUF_IMPORTER_FENCE, &on);
+		ioctl(importer, GDMABUF_IMPORTER_END_CPU_ACCESS, &cpu);
 	}
 }
 
-/* An importer's fence is signalled by a call of the importer, or by closing the importer. */
-void fuzz_use_fence(void)
+void fuzz_sync(void)
 {
-	struct dma_buf_export_sync_file out = { .flags = DMA_BUF_SYNC_READ << fuzz_any(2) };
-	struct dma_buf_import_sync_file in = { .flags = DMA_BUF_SYNC_READ << fuzz_any(2) };
-	struct gdmabuf_importer_switch on = { fuzz_any(3) };
 	struct dma_buf_sync sync = { fuzz_any(8) };
-	struct pollfd poll_fd = { .fd = ANY_OF(shared.buffers),
-				  .events = (short)(POLLIN | POLLOUT) };
 
-	switch (fuzz_any(8)) {
-	case 0:
-		ioctl(ANY_OF(shared.importers), GDMABUF_IMPORTER_FENCE, &on);
-		break;
-	case 1:
-	case 2:
-		if (!ioctl(ANY_OF(shared.buffers), DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &out))
-			fuzz_replace_fd(PLACE_IN(shared.fences), out.fd);
-		break;
-	case 3:
-	case 4:
-	case 5:
-		in.fd = ANY_OF(shared.fences);
-		ioctl(ANY_OF(shared.buffers), DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &in);
-		break;
-	case 6:
-		poll(&poll_fd, 1, 0);
-		break;
-	default:
-		ioctl(ANY_OF(shared.buffers), DMA_BUF_IOCTL_SYNC, &sync);
-	}
+	ioctl(ANY_OF(shared.buffers), DMA_BUF_IOCTL_SYNC, &sync);
 }

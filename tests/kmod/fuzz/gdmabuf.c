@@ -12,7 +12,7 @@ void fuzz_ioctl_any(void)
 {
 	uint64_t words[40];
 	uint32_t size = fuzz_any(2) ? (uint32_t)fuzz_any_edge() : fuzz_any(sizeof(words));
-	uint32_t command = _IO('G', 0x80 + fuzz_any(11));
+	uint32_t command = _IO('G', 0x80 + fuzz_any(7));
 
 	for (int i = 0; i < 40; i++)
 		words[i] = fuzz_any(2) ? fuzz_any_edge() : 0;
@@ -37,9 +37,7 @@ static void fuzz_export(int is_gpu)
 		is_gpu ? ANY_OF(shared.allocations) + 0x10000ULL * fuzz_any(fuzz_any(3) ? 1 : 16)
 		       : (uintptr_t)at;
 	c.e.length = is_gpu ? 0x10000ULL * fuzz_any(18) : length;
-	c.e.flags = fuzz_any_flags(is_gpu ? GDMABUF_KEEP | GDMABUF_REVOCABLE |
-						    (fuzz_any(4) ? 0 : GDMABUF_UNWATCHED)
-					  : GDMABUF_KEEP | GDMABUF_READ_ONLY);
+	c.e.flags = fuzz_any_flags(is_gpu ? 0 : GDMABUF_READ_ONLY);
 	if (wild) {
 		/* Memory outside the arena is the fuzzer's own, and must not be written. */
 		c.e.flags |= GDMABUF_READ_ONLY;
@@ -53,7 +51,6 @@ static void fuzz_export(int is_gpu)
 	if (ioctl(ANY_OF(shared.contexts), is_gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST,
 		  fuzz_any_argument(&c.e)))
 		return;
-	atomic_store(PLACE_IN(shared.pins), (uint64_t)c.e.out_slot << 32 | c.e.out_generation);
 	fuzz_replace_fd(PLACE_IN(shared.buffers), c.e.out_fd);
 }
 
@@ -83,59 +80,29 @@ void fuzz_watch_host(void)
 		c.w.length = fuzz_any(2) ? fuzz_any_edge() : (uint64_t)FUZZ_PAGE * fuzz_any(4);
 	}
 	if (!ioctl(ANY_OF(shared.contexts), GDMABUF_WATCH_HOST, fuzz_any_argument(&c.w)))
-		atomic_store(PLACE_IN(shared.pins),
+		atomic_store(PLACE_IN(shared.watches),
 			     (uint64_t)c.w.out_slot << 32 | c.w.out_generation);
 }
 
-void fuzz_drop(void)
+void fuzz_unwatch_host(void)
 {
-	uint64_t id = fuzz_any(10) ? ANY_OF(shared.pins) : fuzz_any_edge();
-	struct gdmabuf_pin_id c = {
+	uint64_t id = fuzz_any(10) ? ANY_OF(shared.watches) : fuzz_any_edge();
+	struct gdmabuf_watch_id c = {
 		.size = fuzz_any_size(sizeof(c)),
 		.flags = fuzz_any(30) ? 0 : (uint32_t)fuzz_any_edge(),
 		.slot = (uint32_t)(id >> 32),
 		.generation = (uint32_t)id,
 	};
 
-	ioctl(ANY_OF(shared.contexts), GDMABUF_DROP, fuzz_any_argument(&c));
+	ioctl(ANY_OF(shared.contexts), GDMABUF_UNWATCH_HOST, fuzz_any_argument(&c));
 }
 
-void fuzz_use_context(void)
+void fuzz_read_caps(void)
 {
 	union {
 		struct gdmabuf_caps caps;
-		struct gdmabuf_query query;
-		struct gdmabuf_budget budget;
-		struct gdmabuf_stats stats;
-		struct gdmabuf_diag diag;
 		uint64_t words[32];
-	} c = { 0 };
-	int ctx = ANY_OF(shared.contexts);
+	} c = { .caps.size = fuzz_any_size(sizeof(c.caps)) };
 
-	switch (fuzz_any(5)) {
-	case 0:
-		c.caps.size = fuzz_any_size(sizeof(c.caps));
-		ioctl(ctx, GDMABUF_CAPS, fuzz_any_argument(&c));
-		break;
-	case 1:
-		c.query.size = fuzz_any_size(sizeof(c.query));
-		c.query.fd = fuzz_any_fd();
-		ioctl(ctx, GDMABUF_QUERY, fuzz_any_argument(&c));
-		break;
-	case 2:
-		c.budget.size = fuzz_any_size(sizeof(c.budget));
-		c.budget.kind = fuzz_any(10) ? 1 + fuzz_any(2) : (uint32_t)fuzz_any_edge();
-		c.budget.bytes = fuzz_any_edge();
-		ioctl(ctx, GDMABUF_BUDGET, fuzz_any_argument(&c));
-		break;
-	case 3:
-		c.stats.size = fuzz_any_size(sizeof(c.stats));
-		ioctl(ctx, GDMABUF_STATS, fuzz_any_argument(&c));
-		break;
-	default:
-		c.diag.size = fuzz_any_size(sizeof(c.diag));
-		c.diag.gpu = fuzz_any(2) ? fuzz_any(8) << 3 : (uint32_t)fuzz_any_edge();
-		c.diag.peer = fuzz_any(2) ? fuzz_any(8) << 3 : (uint32_t)fuzz_any_edge();
-		ioctl(ctx, GDMABUF_DIAG, fuzz_any_argument(&c));
-	}
+	ioctl(ANY_OF(shared.contexts), GDMABUF_CAPS, fuzz_any_argument(&c));
 }

@@ -4,11 +4,9 @@
 #include "memory.h"
 #include "shared.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -29,11 +27,11 @@ static const struct {
 	void (*run)(void);
 	uint32_t weight;
 } calls[] = {
-	{ fuzz_ioctl_any, 2 },	{ fuzz_export_gpu, 4 },	 { fuzz_export_host, 4 },
-	{ fuzz_drop, 2 },	{ fuzz_use_context, 2 }, { fuzz_open_close, 2 },
-	{ fuzz_view_map, 3 },	{ fuzz_view_use, 2 },	 { fuzz_view_unmap, 1 },
-	{ fuzz_remap, 3 },	{ fuzz_use_gpu, 3 },	 { fuzz_use_importer, 3 },
-	{ fuzz_use_fence, 1 },	{ fuzz_pass_on, 1 },	 { fuzz_start_other, 1 },
+	{ fuzz_ioctl_any, 2 },	  { fuzz_export_gpu, 4 }, { fuzz_export_host, 4 },
+	{ fuzz_unwatch_host, 3 }, { fuzz_read_caps, 1 },  { fuzz_open_close, 2 },
+	{ fuzz_view_map, 3 },	  { fuzz_view_use, 2 },	  { fuzz_view_unmap, 1 },
+	{ fuzz_remap, 3 },	  { fuzz_use_gpu, 3 },	  { fuzz_use_importer, 3 },
+	{ fuzz_sync, 1 },	  { fuzz_pass_on, 1 },	  { fuzz_start_other, 1 },
 	{ fuzz_watch_host, 3 },
 };
 
@@ -175,42 +173,10 @@ static void *fuzz_in_thread(void *arg)
 	return NULL;
 }
 
-/* Interrupts a wait for a fence: at the end nobody may be left to signal the fence. */
-static void fuzz_on_nudge(int number)
-{
-	(void)number;
-}
-
 static void fuzz_begin(void)
 {
-	const struct sigaction nudge = { .sa_handler = fuzz_on_nudge };
-
 	fuzz_memory_begin();
-	sigaction(SIGUSR1, &nudge, NULL);
 	fuzz_shared_open();
-}
-
-static void fuzz_nudge_all(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *task;
-
-	while (tasks && (task = readdir(tasks)))
-		syscall(SYS_tgkill, getpid(), atoi(task->d_name), SIGUSR1);
-	if (tasks)
-		closedir(tasks);
-}
-
-/* A thread may join a short thread, which may wait for a fence, so every thread is nudged. */
-static void fuzz_nudge_until_ended(const pthread_t *threads)
-{
-	for (int ended = 0; ended < THREADS;)
-		if (pthread_tryjoin_np(threads[ended], NULL)) {
-			fuzz_nudge_all();
-			usleep(100000); /* time: between two looks */
-		} else {
-			ended++;
-		}
 }
 
 void fuzz_run(uint64_t seed, time_t end)
@@ -223,7 +189,8 @@ void fuzz_run(uint64_t seed, time_t end)
 		if (pthread_create(&threads[i], NULL, fuzz_in_thread,
 				   (void *)(uintptr_t)(seed * 0x9e3779b97f4a7c15ULL + i * 977)))
 			_exit(2);
-	fuzz_nudge_until_ended(threads);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
 	fuzz_shared_close();
 	fuzz_views_unmap();
 	printf("%ld calls\n", atomic_load(&calls_made));

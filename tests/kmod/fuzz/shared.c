@@ -28,7 +28,6 @@ void fuzz_shared_open(void)
 	fuzz_open_all(shared.importers, COUNT_OF(shared.importers), "/dev/gdmabuf_importer");
 	fuzz_open_all(shared.gpus, COUNT_OF(shared.gpus), "/dev/gdmabuf_mock");
 	fuzz_clear_all(shared.buffers, COUNT_OF(shared.buffers));
-	fuzz_clear_all(shared.fences, COUNT_OF(shared.fences));
 }
 
 void fuzz_replace_fd(atomic_int *place, int fd)
@@ -50,7 +49,6 @@ void fuzz_shared_close(void)
 	fuzz_close_all(shared.buffers, COUNT_OF(shared.buffers));
 	fuzz_close_all(shared.importers, COUNT_OF(shared.importers));
 	fuzz_close_all(shared.contexts, COUNT_OF(shared.contexts));
-	fuzz_close_all(shared.fences, COUNT_OF(shared.fences));
 	fuzz_close_all(shared.gpus, COUNT_OF(shared.gpus));
 	close(shared.sockets[0]);
 	close(shared.sockets[1]);
@@ -65,8 +63,6 @@ int fuzz_any_fd(void)
 		return ANY_OF(shared.importers);
 	case 2:
 		return (int)fuzz_any_edge();
-	case 3:
-		return ANY_OF(shared.fences);
 	}
 	return ANY_OF(shared.buffers);
 }

@@ -25,10 +25,9 @@ enum { FUZZ_TABLE = 24 };
 struct fuzz_shared {
 	atomic_int contexts[4], gpus[2], importers[4];
 	atomic_int buffers[FUZZ_TABLE]; /* dma-bufs */
-	atomic_int fences[8];		/* sync files */
 	int sockets[2];			/* carry descriptors between threads and processes */
 	_Atomic uint64_t allocations[FUZZ_TABLE]; /* addresses of GPU memory */
-	_Atomic uint64_t pins[FUZZ_TABLE];	  /* slot << 32 | generation */
+	_Atomic uint64_t watches[FUZZ_TABLE];	  /* slot << 32 | generation */
 	_Atomic uint64_t views[FUZZ_TABLE];	  /* address | pages, of mappings of dma-bufs */
 };
 extern struct fuzz_shared shared;

@@ -8,7 +8,7 @@
 #include <linux/module.h>
 #include <linux/processor.h>
 
-static char *symbol = "gdmabuf_slots_stale";
+static char *symbol = "interval_tree_remove";
 module_param(symbol, charp, 0400);
 MODULE_PARM_DESC(symbol, "function that is delayed");
 

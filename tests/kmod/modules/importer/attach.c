@@ -8,7 +8,6 @@
 #include "commands.h"
 #include "compat.h"
 #include "devices.h"
-#include "fence.h"
 #include "importer.h"
 
 static void gdmabuf_importer_attach_unmap_locked(struct importer *imp,
@@ -67,8 +66,6 @@ static struct device *gdmabuf_importer_attach_choose_device(struct gdmabuf_impor
 {
 	struct device *dev = NULL;
 
-	if (cmd->flags & GDMABUF_IMPORTER_BARE_DEVICE)
-		return gdmabuf_importer_bare_get();
 	if (!(cmd->flags & GDMABUF_IMPORTER_PLATFORM_DEVICE))
 		dev = gdmabuf_importer_edu_get();
 	cmd->out_edu = !!dev;
@@ -77,8 +74,7 @@ static struct device *gdmabuf_importer_attach_choose_device(struct gdmabuf_impor
 
 static int gdmabuf_importer_attach_check_attach(const struct gdmabuf_importer_attach *cmd)
 {
-	if (cmd->flags & ~(GDMABUF_IMPORTER_PEER2PEER | GDMABUF_IMPORTER_PLATFORM_DEVICE |
-			   GDMABUF_IMPORTER_BARE_DEVICE) ||
+	if (cmd->flags & ~(GDMABUF_IMPORTER_PEER2PEER | GDMABUF_IMPORTER_PLATFORM_DEVICE) ||
 	    cmd->mode > GDMABUF_IMPORTER_DYNAMIC || !gdmabuf_importer_is_direction(cmd->direction))
 		return -EINVAL;
 	if (cmd->mode == GDMABUF_IMPORTER_STATIC && cmd->flags & GDMABUF_IMPORTER_PEER2PEER)
@@ -144,28 +140,10 @@ int gdmabuf_importer_attach(struct importer *imp, void *arg)
 	return err;
 }
 
-static int gdmabuf_importer_attach_add_fence(struct importer *imp, bool writes)
-{
-	struct dma_fence *fence = gdmabuf_importer_fence_add(imp->dmabuf->resv, writes);
-
-	if (IS_ERR(fence))
-		return PTR_ERR(fence);
-	imp->fence = fence;
-	return 0;
-}
-
-static void gdmabuf_importer_attach_remove_fence(struct importer *imp)
-{
-	gdmabuf_importer_fence_remove(imp->dmabuf->resv, imp->fence);
-	imp->fence = NULL;
-}
-
 int gdmabuf_importer_detach(struct importer *imp, void *arg)
 {
 	if (!imp->attachment)
 		return -ENOTCONN;
-	if (imp->fence)
-		gdmabuf_importer_attach_remove_fence(imp);
 	if (iosys_map_is_set(&imp->vmap))
 		gdmabuf_importer_vunmap(imp, NULL);
 	dma_resv_lock(imp->dmabuf->resv, NULL);
@@ -200,15 +178,9 @@ static void gdmabuf_importer_attach_describe(struct sg_table *sgt, struct gdmabu
 static int gdmabuf_importer_attach_map_locked(struct importer *imp)
 {
 	struct sg_table *sgt;
-	long left;
 
 	if (imp->sgt)
 		return -EBUSY;
-	/* Importers with operations have to wait by themselves, as RDMA does. */
-	left = dma_resv_wait_timeout(imp->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true,
-				     MAX_SCHEDULE_TIMEOUT);
-	if (left < 0)
-		return left;
 	sgt = dma_buf_map_attachment(imp->attachment, imp->direction);
 	if (IS_ERR(sgt))
 		return PTR_ERR(sgt);
@@ -250,21 +222,4 @@ int gdmabuf_importer_unmap(struct importer *imp, void *arg)
 	gdmabuf_importer_attach_unmap_locked(imp, imp->attachment);
 	dma_resv_unlock(imp->dmabuf->resv);
 	return err;
-}
-
-int gdmabuf_importer_fence(struct importer *imp, void *arg)
-{
-	const struct gdmabuf_importer_switch *cmd = arg;
-	bool writes = cmd->on == GDMABUF_IMPORTER_FENCE_WRITE;
-
-	if (!imp->attachment)
-		return -ENOTCONN;
-	if (cmd->on > GDMABUF_IMPORTER_FENCE_WRITE)
-		return -EINVAL;
-	if (cmd->on)
-		return imp->fence ? -EBUSY : gdmabuf_importer_attach_add_fence(imp, writes);
-	if (!imp->fence)
-		return -ENXIO;
-	gdmabuf_importer_attach_remove_fence(imp);
-	return 0;
 }

@@ -20,7 +20,6 @@ struct importer {
 	struct device *dev;
 	struct dma_buf *dmabuf;
 	struct dma_buf_attachment *attachment;
-	struct dma_fence *fence;
 	struct iosys_map vmap;
 	enum dma_data_direction direction;
 	u32 mode;
@@ -32,7 +31,6 @@ int gdmabuf_importer_attach(struct importer *imp, void *arg);
 int gdmabuf_importer_detach(struct importer *imp, void *arg);
 int gdmabuf_importer_map(struct importer *imp, void *arg);
 int gdmabuf_importer_unmap(struct importer *imp, void *arg);
-int gdmabuf_importer_fence(struct importer *imp, void *arg);
 int gdmabuf_importer_mmap(struct importer *imp, struct vm_area_struct *vma);
 
 /* access.c, imp->lock held */

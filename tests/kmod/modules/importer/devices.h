@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The importing devices: QEMU's edu, which does DMA; a platform device; and a bare device, without
- * a driver, a bus or a class.  Devices know DMA addresses, no dma-bufs.  Functions return 0 or
- * -errno.
+ * The importing devices: QEMU's edu, which does DMA, and a platform device.  Devices know DMA
+ * addresses, no dma-bufs.  Functions return 0 or -errno.
  */
 #ifndef GDMABUF_IMPORTER_DEVICES_H
 #define GDMABUF_IMPORTER_DEVICES_H
@@ -37,10 +36,5 @@ int gdmabuf_importer_platform_register(void);
 void gdmabuf_importer_platform_unregister(void);
 /* The caller puts the device. */
 struct device *gdmabuf_importer_platform_get(void);
-
-int gdmabuf_importer_bare_register(void);
-void gdmabuf_importer_bare_unregister(void);
-/* The caller puts the device. */
-struct device *gdmabuf_importer_bare_get(void);
 
 #endif

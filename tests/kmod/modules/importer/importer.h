@@ -3,9 +3,8 @@
  * gdmabuf_importer - a device that imports dma-bufs, for tests
  *
  * open("/dev/gdmabuf_importer", O_RDWR) makes an importer, for one attachment at a time.  close()
- * undoes whatever is left: the mappings, the fence, the attachment.  The importer's device is
- * QEMU's edu (PCI 1234:11e8), which does DMA, or a platform device, which may import but does no
- * DMA.
+ * undoes whatever is left: the mappings and the attachment.  The importer's device is QEMU's edu
+ * (PCI 1234:11e8), which does DMA, or a platform device, which may import but does no DMA.
  *
  * mmap() of an importer maps the attached dma-buf by dma_buf_mmap(), as DRM drivers map imported
  * buffers: with the rights of the importer's file.  ENOTCONN without an attachment, EBUSY during
@@ -51,12 +50,10 @@ enum gdmabuf_importer_mode {
  * enum gdmabuf_importer_flags
  * @GDMABUF_IMPORTER_PEER2PEER: needs no struct pages.  Not with GDMABUF_IMPORTER_STATIC.
  * @GDMABUF_IMPORTER_PLATFORM_DEVICE: uses the platform device, even if the machine has edu
- * @GDMABUF_IMPORTER_BARE_DEVICE: uses a device without a driver, a bus or a class
  */
 enum gdmabuf_importer_flags {
 	GDMABUF_IMPORTER_PEER2PEER		= 1 << 0,
 	GDMABUF_IMPORTER_PLATFORM_DEVICE	= 1 << 1,
-	GDMABUF_IMPORTER_BARE_DEVICE		= 1 << 2,
 };
 
 /**
@@ -95,8 +92,6 @@ struct gdmabuf_importer_attach {
  * @out_largest: bytes, of the largest segment
  * @out_ranges: contiguous ranges of DMA addresses
  * @reserved: 0
- *
- * Waits for the exporter's moves to end.
  */
 struct gdmabuf_importer_map {
 	__u32 out_nents;
@@ -114,9 +109,9 @@ struct gdmabuf_importer_map {
  * @length: bytes, up to GDMABUF_IMPORTER_DMA_MAX
  * @reserved: 0
  *
- * All calls with DMA hold the dma-buf's lock until the DMA is done, so a move or a revocation
- * waits.  edu takes 0.1 s for each segment.  A DMA that an IOMMU refuses is not reported, but the
- * unread bytes arrive as GDMABUF_IMPORTER_POISON.
+ * All calls with DMA hold the dma-buf's lock until the DMA is done.  edu takes 0.1 s for each
+ * segment.  A DMA that an IOMMU refuses is not reported, but the unread bytes arrive as
+ * GDMABUF_IMPORTER_POISON.
  */
 struct gdmabuf_importer_copy {
 	__aligned_u64 source;
@@ -151,20 +146,6 @@ struct gdmabuf_importer_cpu {
 	__u32 direction;
 };
 
-/**
- * struct gdmabuf_importer_switch - ioctl(GDMABUF_IMPORTER_FENCE)
- * @on: 0, 1 or GDMABUF_IMPORTER_FENCE_WRITE
- *
- * 1 adds an unsignalled fence to the attached dma-buf (DMA_RESV_USAGE_BOOKKEEP).
- * GDMABUF_IMPORTER_FENCE_WRITE adds the fence of a write, which DMA_BUF_IOCTL_EXPORT_SYNC_FILE
- * hands out.  0 signals the fence at once.  EBUSY: on twice; ENXIO: off twice.
- */
-struct gdmabuf_importer_switch {
-	__u32 on;
-};
-
-#define GDMABUF_IMPORTER_FENCE_WRITE 2
-
 #define GDMABUF_IMPORTER_ATTACH		_IOWR('I', 0x80, struct gdmabuf_importer_attach)
 #define GDMABUF_IMPORTER_DETACH		_IO('I', 0x81)
 #define GDMABUF_IMPORTER_MAP		_IOR('I', 0x82, struct gdmabuf_importer_map)
@@ -178,6 +159,5 @@ struct gdmabuf_importer_switch {
 #define GDMABUF_IMPORTER_VWRITE		_IOW('I', 0x8a, struct gdmabuf_importer_access)
 #define GDMABUF_IMPORTER_BEGIN_CPU_ACCESS _IOW('I', 0x8b, struct gdmabuf_importer_cpu)
 #define GDMABUF_IMPORTER_END_CPU_ACCESS	_IOW('I', 0x8c, struct gdmabuf_importer_cpu)
-#define GDMABUF_IMPORTER_FENCE		_IOW('I', 0x8d, struct gdmabuf_importer_switch)
 
 #endif

@@ -17,7 +17,6 @@ union command {
 	struct gdmabuf_importer_copy copy;
 	struct gdmabuf_importer_access access;
 	struct gdmabuf_importer_cpu cpu;
-	struct gdmabuf_importer_switch onoff;
 };
 
 #define OP(request_, execute_) \
@@ -43,7 +42,6 @@ static const struct {
 	OP(GDMABUF_IMPORTER_VWRITE, gdmabuf_importer_vwrite),
 	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, gdmabuf_importer_begin_cpu_access),
 	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, gdmabuf_importer_end_cpu_access),
-	OP(GDMABUF_IMPORTER_FENCE, gdmabuf_importer_fence),
 };
 
 static int gdmabuf_importer_execute(struct importer *imp, unsigned int nr, union command *cmd)
@@ -135,16 +133,11 @@ static int __init gdmabuf_importer_init(void)
 	err = gdmabuf_importer_edu_register();
 	if (err)
 		goto unregister_platform;
-	err = gdmabuf_importer_bare_register();
-	if (err)
-		goto unregister_edu;
 	err = misc_register(&device);
 	if (err)
-		goto unregister_bare;
+		goto unregister_edu;
 	return 0;
 
-unregister_bare:
-	gdmabuf_importer_bare_unregister();
 unregister_edu:
 	gdmabuf_importer_edu_unregister();
 unregister_platform:
@@ -155,7 +148,6 @@ unregister_platform:
 static void __exit gdmabuf_importer_exit(void)
 {
 	misc_deregister(&device);
-	gdmabuf_importer_bare_unregister();
 	gdmabuf_importer_edu_unregister();
 	gdmabuf_importer_platform_unregister();
 }

@@ -5,52 +5,22 @@
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
-#include <linux/workqueue.h>
 
 #include "nv-p2p.h"
 #include "gpu.h"
 
-static void gdmabuf_mock_free_locked(struct allocation *a)
+static int gdmabuf_mock_do_free(u64 va)
 {
-	gdmabuf_mock_pins_end_locked(a);
-	gdmabuf_mock_allocation_free_locked(a);
-}
-
-struct free_work {
-	struct work_struct work;
-	struct pid *tgid;
-	u64 va;
-	int err;
-};
-
-static void gdmabuf_mock_free_worker(struct work_struct *work)
-{
-	struct free_work *w = container_of(work, struct free_work, work);
 	struct allocation *a;
+	int err;
 
 	mutex_lock(&mock_rm_lock);
-	a = gdmabuf_mock_allocation_find_locked(w->tgid, w->va);
-	w->err = a && a->va == w->va ? 0 : -EINVAL;
-	if (!w->err)
-		gdmabuf_mock_free_locked(a);
+	a = gdmabuf_mock_allocation_find_locked(task_tgid(current), va);
+	err = a && a->va == va ? 0 : -EINVAL;
+	if (!err)
+		gdmabuf_mock_allocation_free_locked(a);
 	mutex_unlock(&mock_rm_lock);
-}
-
-static int gdmabuf_mock_do_free(const struct mock_free *arg)
-{
-	struct free_work w = { .tgid = task_tgid(current), .va = arg->va };
-
-	if (arg->flags & MOCK_FREE_SUB)
-		return 0;
-	INIT_WORK_ONSTACK(&w.work, gdmabuf_mock_free_worker);
-	if (arg->flags & MOCK_FREE_BY_THREAD) {
-		schedule_work(&w.work);
-		flush_work(&w.work);
-	} else {
-		gdmabuf_mock_free_worker(&w.work);
-	}
-	destroy_work_on_stack(&w.work);
-	return w.err;
+	return err;
 }
 
 static int gdmabuf_mock_copy_granule_locked(u64 va, void __user *user, u64 length, bool to_gpu)
@@ -102,7 +72,7 @@ static long gdmabuf_mock_ioctl(struct file *file, unsigned int request, unsigned
 						     arg.alloc.flags & MOCK_SCATTER, &arg.alloc.va);
 		break;
 	case MOCK_FREE:
-		return gdmabuf_mock_do_free(&arg.free);
+		return gdmabuf_mock_do_free(arg.free.va);
 	case MOCK_COPY:
 		return gdmabuf_mock_do_copy(&arg.copy);
 	case MOCK_CONFIG:
@@ -133,7 +103,7 @@ static int gdmabuf_mock_release(struct inode *inode, struct file *file)
 	mutex_lock(&mock_rm_lock);
 	list_for_each_entry_safe(a, next, &mock_allocations, link)
 		if (a->file == file)
-			gdmabuf_mock_free_locked(a);
+			gdmabuf_mock_allocation_free_locked(a);
 	mutex_unlock(&mock_rm_lock);
 	return 0;
 }

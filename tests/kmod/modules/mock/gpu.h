@@ -3,12 +3,10 @@
  * A mock of NVIDIA's driver, for tests: the functions of nv-p2p.h without a GPU.  GPU memory is a
  * PCI BAR provided by QEMU (BAR 2 of ivshmem).  The mock does as the driver does:
  *
- * - A single lock protects everything, and is held when free callbacks are called.
- * - Memory and non-persistent pins belong to a process (its tgid).  A put of a non-persistent pin
- *   in another process returns 0 and does nothing.
- * - After a callback returns, the page table is freed and the pages are given back.
- * - Persistent pins keep freed memory.
- * - BAR space is used up before memory is: -ENOMEM.
+ * - A single lock protects everything.
+ * - Memory belongs to a process (its tgid), which alone can pin the memory.  Any process may put.
+ * - Pins keep freed memory.
+ * - A pin takes BAR space of its own, which is used up before memory is: -ENOMEM.
  *
  * memory.c knows nothing of pins, and neither memory.c nor pins.c knows the control device.
  * Functions return 0 or -errno.
@@ -32,12 +30,6 @@ extern struct mock_stats mock_stats;
 
 /* ---- memory.c ---- */
 
-/* A used page of GPU memory. */
-struct granule {
-	unsigned int refs;	/* of allocations and persistent pins */
-	unsigned int shared;	/* non-persistent pins, which share BAR space */
-};
-
 struct allocation {
 	struct list_head link;	/* in allocations, by va */
 	struct pid *tgid;
@@ -48,7 +40,7 @@ struct allocation {
 };
 
 extern struct list_head mock_allocations;
-extern struct granule *mock_granules;
+extern unsigned int *mock_granule_refs;	/* of each page of GPU memory: allocations and pins */
 extern unsigned int mock_nr_granules;
 
 /* -ENODEV, -ENOMEM. */
@@ -73,8 +65,6 @@ void *gdmabuf_mock_granule_address(unsigned int i);
 
 /* ---- pins.c, with nvidia_p2p_*() ---- */
 
-/* Calls back for all pins that overlap @a. */
-void gdmabuf_mock_pins_end_locked(const struct allocation *a);
 bool gdmabuf_mock_pins_are_gone(void);
 
 #endif

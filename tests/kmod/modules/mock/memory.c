@@ -16,7 +16,7 @@ DEFINE_MUTEX(mock_rm_lock);
 LIST_HEAD(mock_allocations);
 struct mock_config mock_config;
 struct mock_stats mock_stats;
-struct granule *mock_granules;
+unsigned int *mock_granule_refs;
 unsigned int mock_nr_granules;
 
 static struct pci_dev *gpu;
@@ -25,8 +25,8 @@ static struct page *ram;
 
 void gdmabuf_mock_granule_put_locked(unsigned int i)
 {
-	mock_granules[i].refs--;
-	mock_stats.pages_used -= !mock_granules[i].refs;
+	mock_granule_refs[i]--;
+	mock_stats.pages_used -= !mock_granule_refs[i];
 }
 
 static int gdmabuf_mock_memory_take_granules_locked(struct allocation *a, bool scatter)
@@ -34,7 +34,7 @@ static int gdmabuf_mock_memory_take_granules_locked(struct allocation *a, bool s
 	unsigned int i, n = 0;
 
 	for (i = 0; i < mock_nr_granules && n < a->nr; i++) {
-		if (mock_granules[i].refs || (scatter && n && a->granules[n - 1] == i - 1))
+		if (mock_granule_refs[i] || (scatter && n && a->granules[n - 1] == i - 1))
 			continue;
 		/* A contiguous allocation starts again after a used page. */
 		if (!scatter && n && a->granules[n - 1] != i - 1)
@@ -44,7 +44,7 @@ static int gdmabuf_mock_memory_take_granules_locked(struct allocation *a, bool s
 	if (n < a->nr)
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
-		mock_granules[a->granules[i]].refs = 1;
+		mock_granule_refs[a->granules[i]] = 1;
 	mock_stats.pages_used += n;
 	return 0;
 }
@@ -150,10 +150,10 @@ void *gdmabuf_mock_granule_address(unsigned int i)
 static int gdmabuf_mock_memory_map_bar(void)
 {
 	mock_nr_granules = pci_resource_len(gpu, 2) / MOCK_PAGE;
-	mock_granules = kvcalloc(mock_nr_granules, sizeof(*mock_granules), GFP_KERNEL);
+	mock_granule_refs = kvcalloc(mock_nr_granules, sizeof(*mock_granule_refs), GFP_KERNEL);
 	ram = alloc_pages(GFP_KERNEL, get_order(MOCK_PAGE));
 	bar = memremap(pci_resource_start(gpu, 2), pci_resource_len(gpu, 2), MEMREMAP_WC);
-	return mock_granules && ram && bar ? 0 : -ENOMEM;
+	return mock_granule_refs && ram && bar ? 0 : -ENOMEM;
 }
 
 static void gdmabuf_mock_memory_unmap_bar(void)
@@ -162,7 +162,7 @@ static void gdmabuf_mock_memory_unmap_bar(void)
 		memunmap(bar);
 	if (ram)
 		__free_pages(ram, get_order(MOCK_PAGE));
-	kvfree(mock_granules);
+	kvfree(mock_granule_refs);
 }
 
 int gdmabuf_mock_memory_add_pages(void)

@@ -20,13 +20,8 @@ struct mock_alloc {
 	__u32 pad;
 };
 
-#define MOCK_FREE_BY_THREAD 1	/* callbacks come from a different thread */
-#define MOCK_FREE_SUB 2		/* a part of a block: CUDA keeps the block, no callback */
-
 struct mock_free {
 	__u64 va;
-	__u32 flags;
-	__u32 pad;
 };
 
 struct mock_copy {
@@ -42,22 +37,20 @@ struct mock_config {
 	__u32 delay_us;		/* of each pin */
 	__u32 fail_after;	/* gets that succeed before a get fails; ~0: no get fails */
 	__s32 fail_errno;
-	__u32 callback_in_get;	/* the memory is freed during the pin */
 	__u32 version;		/* of page tables, if not 0 */
 	__u32 page_size;	/* in page tables, if not 0 */
 	__u32 ram;		/* page tables have addresses of RAM */
 	__u32 budget_pages;	/* of the BAR; 0: the whole BAR */
-	__u32 fail_puts;	/* so many puts fail, of both kinds, and do nothing */
-	__s32 fail_put_errno; /* 0: -ENOMEM.  Other errors end a persistent pin */
+	__u32 fail_puts;	/* so many puts fail */
+	__s32 fail_put_errno;	/* 0: -ENOMEM, and nothing happens.  Other errors end the pin */
 };
 
 struct mock_stats {
-	__u32 pins, persistent;	/* now */
+	__u32 pins;		/* now */
 	__u32 pages_pinned;	/* of the budget */
 	__u32 pages_used;	/* of GPU memory */
-	__u32 gets, callbacks, foreign_puts;
+	__u32 gets, failed_puts;
 	__u32 version;		/* of page tables, unless configured */
-	__u32 failed_puts, pad;
 };
 
 #define MOCK_ALLOC	_IOWR('M', 0xe0, struct mock_alloc)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Pins of the memory: nvidia_p2p_get_pages() and its relatives. */
+/* Pins of the memory: nvidia_p2p_get_pages_persistent() and its opposite. */
 #include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/pid.h>
@@ -12,14 +12,10 @@
 struct pin {
 	struct list_head link;
 	struct nvidia_p2p_page_table table;
-	struct pid *tgid;
-	bool persistent;
 	u64 va;
 	unsigned int nr;
 	unsigned int *granules;
 	struct nvidia_p2p_page *pages;
-	void (*callback)(void *data);
-	void *data;
 };
 
 static LIST_HEAD(pins);
@@ -30,22 +26,15 @@ static unsigned int gdmabuf_mock_pins_budget_locked(void)
 	return mock_config.budget_pages ? mock_config.budget_pages : mock_nr_granules;
 }
 
-/* A persistent pin has BAR space of its own.  Non-persistent pins of a page share BAR space. */
 static int gdmabuf_mock_pins_take_space_locked(struct pin *pin)
 {
-	unsigned int i, need = 0;
+	unsigned int i;
 
-	for (i = 0; i < pin->nr; i++)
-		need += pin->persistent || !mock_granules[pin->granules[i]].shared;
-	if (mock_stats.pages_pinned + need > gdmabuf_mock_pins_budget_locked())
+	if (mock_stats.pages_pinned + pin->nr > gdmabuf_mock_pins_budget_locked())
 		return -ENOMEM;
-	mock_stats.pages_pinned += need;
-	for (i = 0; i < pin->nr; i++) {
-		if (pin->persistent)
-			mock_granules[pin->granules[i]].refs++;
-		else
-			mock_granules[pin->granules[i]].shared++;
-	}
+	mock_stats.pages_pinned += pin->nr;
+	for (i = 0; i < pin->nr; i++)
+		mock_granule_refs[pin->granules[i]]++;
 	return 0;
 }
 
@@ -53,17 +42,9 @@ static void gdmabuf_mock_pins_give_space_locked(struct pin *pin)
 {
 	unsigned int i;
 
-	for (i = 0; i < pin->nr; i++) {
-		struct granule *granule = &mock_granules[pin->granules[i]];
-
-		if (pin->persistent) {
-			gdmabuf_mock_granule_put_locked(pin->granules[i]);
-			mock_stats.pages_pinned--;
-		} else {
-			granule->shared--;
-			mock_stats.pages_pinned -= !granule->shared;
-		}
-	}
+	mock_stats.pages_pinned -= pin->nr;
+	for (i = 0; i < pin->nr; i++)
+		gdmabuf_mock_granule_put_locked(pin->granules[i]);
 }
 
 static void gdmabuf_mock_pins_free_pin(struct pin *pin)
@@ -71,7 +52,6 @@ static void gdmabuf_mock_pins_free_pin(struct pin *pin)
 	kvfree(pin->granules);
 	kvfree(pin->pages);
 	kvfree(pin->table.pages);
-	put_pid(pin->tgid);
 	memset(pin, 0x5a, sizeof(*pin));
 	kfree(pin);
 }
@@ -82,7 +62,6 @@ static struct pin *gdmabuf_mock_pins_alloc_pin(u64 va, u64 length)
 
 	if (!pin)
 		return NULL;
-	pin->tgid = get_pid(task_tgid(current));
 	pin->va = va;
 	pin->nr = length / MOCK_PAGE;
 	pin->granules = kvcalloc(pin->nr, sizeof(*pin->granules), GFP_KERNEL);
@@ -116,7 +95,8 @@ static int gdmabuf_mock_pins_fill_pin_locked(struct pin *pin)
 	int err;
 
 	for (i = 0; i < pin->nr; i++) {
-		err = gdmabuf_mock_granule_find_locked(pin->tgid, pin->va + (u64)i * MOCK_PAGE,
+		err = gdmabuf_mock_granule_find_locked(task_tgid(current),
+						       pin->va + (u64)i * MOCK_PAGE,
 						       &pin->granules[i]);
 		if (err)
 			return err;
@@ -136,61 +116,44 @@ static int gdmabuf_mock_pins_injected_locked(void)
 	return mock_config.fail_errno;
 }
 
-/* Ends the pin and calls back.  The table is freed when the callback returns. */
-static void gdmabuf_mock_pins_call_back_locked(struct pin *pin)
-{
-	list_del(&pin->link);
-	mock_stats.pins--;
-	mock_stats.callbacks++;
-	gdmabuf_mock_pins_give_space_locked(pin);
-	pin->callback(pin->data);
-	gdmabuf_mock_pins_free_pin(pin);
-}
-
-static int gdmabuf_mock_pins_get_locked(struct pin *pin, struct nvidia_p2p_page_table **table)
+static int gdmabuf_mock_pins_get_locked(struct pin *pin)
 {
 	int err = gdmabuf_mock_pins_injected_locked();
 
 	if (!err)
 		err = gdmabuf_mock_pins_fill_pin_locked(pin);
-	if (err) {
-		gdmabuf_mock_pins_free_pin(pin);
+	if (err)
 		return err;
-	}
 	mock_stats.gets++;
-	if (pin->persistent)
-		mock_stats.persistent++;
-	else
-		mock_stats.pins++;
+	mock_stats.pins++;
 	list_add(&pin->link, &pins);
-	*table = &pin->table;
-	if (mock_config.callback_in_get && !pin->persistent)
-		gdmabuf_mock_pins_call_back_locked(pin);
 	return 0;
 }
 
-static int gdmabuf_mock_pins_get(u64 va, u64 length, struct nvidia_p2p_page_table **table,
-				 void (*callback)(void *), void *data)
+int nvidia_p2p_get_pages_persistent(uint64_t virtual_address, uint64_t length,
+				    struct nvidia_p2p_page_table **page_table, uint32_t flags)
 {
 	struct pin *pin;
 	int err;
 
-	if (!length || va % MOCK_PAGE || length % MOCK_PAGE ||
+	if (flags || !length || virtual_address % MOCK_PAGE || length % MOCK_PAGE ||
 	    length / MOCK_PAGE > mock_nr_granules)
 		return -EINVAL;
-	pin = gdmabuf_mock_pins_alloc_pin(va, length);
+	pin = gdmabuf_mock_pins_alloc_pin(virtual_address, length);
 	if (!pin)
 		return -ENOMEM;
-	pin->persistent = !callback;
-	pin->callback = callback;
-	pin->data = data;
 	mutex_lock(&mock_rm_lock);
 	if (mock_config.delay_us)
 		usleep_range(mock_config.delay_us, mock_config.delay_us + 100);
-	err = gdmabuf_mock_pins_get_locked(pin, table);
+	err = gdmabuf_mock_pins_get_locked(pin);
 	mutex_unlock(&mock_rm_lock);
+	if (err)
+		gdmabuf_mock_pins_free_pin(pin);
+	else
+		*page_table = &pin->table;
 	return err;
 }
+EXPORT_SYMBOL_GPL(nvidia_p2p_get_pages_persistent);
 
 /* -ENOMEM by default: the driver's put starts with an allocation. */
 static int gdmabuf_mock_pins_put_error_locked(void)
@@ -212,51 +175,6 @@ static struct pin *gdmabuf_mock_pins_find_locked(struct nvidia_p2p_page_table *t
 	return NULL;
 }
 
-int nvidia_p2p_get_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
-			 uint64_t length, struct nvidia_p2p_page_table **page_table,
-			 void (*free_callback)(void *data), void *data)
-{
-	/* Tokens are for memory of other processes, and the mock gives out no tokens. */
-	if (p2p_token || va_space || !free_callback)
-		return -EINVAL;
-	return gdmabuf_mock_pins_get(virtual_address, length, page_table, free_callback, data);
-}
-EXPORT_SYMBOL_GPL(nvidia_p2p_get_pages);
-
-int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
-			 struct nvidia_p2p_page_table *page_table)
-{
-	struct pin *pin;
-	int err;
-
-	mutex_lock(&mock_rm_lock);
-	err = gdmabuf_mock_pins_put_error_locked();
-	if (err) {
-		mutex_unlock(&mock_rm_lock);
-		return err;
-	}
-	pin = gdmabuf_mock_pins_find_locked(page_table);
-	if (pin && pin->tgid != task_tgid(current)) {
-		mock_stats.foreign_puts++;
-	} else if (pin) {
-		list_del(&pin->link);
-		mock_stats.pins--;
-		gdmabuf_mock_pins_give_space_locked(pin);
-		gdmabuf_mock_pins_free_pin(pin);
-	}
-	mutex_unlock(&mock_rm_lock);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages);
-
-int nvidia_p2p_get_pages_persistent(uint64_t virtual_address, uint64_t length,
-				    struct nvidia_p2p_page_table **page_table, uint32_t flags)
-{
-	return flags ? -EINVAL
-		     : gdmabuf_mock_pins_get(virtual_address, length, page_table, NULL, NULL);
-}
-EXPORT_SYMBOL_GPL(nvidia_p2p_get_pages_persistent);
-
 int nvidia_p2p_put_pages_persistent(uint64_t virtual_address,
 				    struct nvidia_p2p_page_table *page_table, uint32_t flags)
 {
@@ -269,7 +187,7 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address,
 	pin = err == -ENOMEM ? NULL : gdmabuf_mock_pins_find_locked(page_table);
 	if (pin) {
 		list_del(&pin->link);
-		mock_stats.persistent--;
+		mock_stats.pins--;
 		gdmabuf_mock_pins_give_space_locked(pin);
 		gdmabuf_mock_pins_free_pin(pin);
 	}
@@ -279,23 +197,6 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address,
 	return pin ? 0 : -EINVAL;
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages_persistent);
-
-int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table)
-{
-	return 0;
-}
-EXPORT_SYMBOL_GPL(nvidia_p2p_free_page_table);
-
-void gdmabuf_mock_pins_end_locked(const struct allocation *a)
-{
-	u64 end = a->va + (u64)a->nr * MOCK_PAGE;
-	struct pin *pin, *next;
-
-	list_for_each_entry_safe(pin, next, &pins, link)
-		if (!pin->persistent && pin->tgid == a->tgid && pin->va < end &&
-		    pin->va + (u64)pin->nr * MOCK_PAGE > a->va)
-			gdmabuf_mock_pins_call_back_locked(pin);
-}
 
 bool gdmabuf_mock_pins_are_gone(void)
 {

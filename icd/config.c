@@ -36,11 +36,6 @@ bool config_host_access(void)
 	return config_version() >= CL_MAKE_VERSION(1, 1, 0);
 }
 
-bool config_in_place(void)
-{
-	return setting_is("CLIMPORT_HOST_PTR", "1");
-}
-
 static const char *config_text(const char *name)
 {
 	const char *value = secure_getenv(name);

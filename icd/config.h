@@ -28,12 +28,6 @@ bool config_image2d_from_buffer(void);
 bool config_image2d_is_set(void);
 
 /*
- * CLIMPORT_HOST_PTR=1: buffers with CL_MEM_USE_HOST_PTR become imports where the driver copies host
- * pointers (calls/create_buffer.c).
- */
-bool config_in_place(void);
-
-/*
  * CLIMPORT_PLATFORM and CLIMPORT_DEVICE: a number or a part of the name; NULL if not set, or empty.
  * objects/selection.h has the meaning.
  */

@@ -23,11 +23,6 @@
 	F(clReleaseMemObject)                       \
 	F(clGetMemObjectInfo)                       \
 	F(clGetImageInfo)                           \
-	/* create_buffer.c svm.c */                 \
-	F(clCreateBuffer)                           \
-	F(clCreateBufferWithProperties)             \
-	F(clSVMAlloc)                               \
-	F(clSVMFree)                                \
 	/* sub_buffer.c image.c */                  \
 	F(clCreateSubBuffer)                        \
 	F(clCreateImage)                            \

@@ -52,8 +52,6 @@ static int climport_run(int argc, char **argv)
 			status = run_set_version(&a);
 		else if (option_is(&a, "--image2d"))
 			setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", "1", 1);
-		else if (option_is(&a, "--host-ptr"))
-			setenv("CLIMPORT_HOST_PTR", "1", 1);
 		else if (option_is(&a, "--verbose"))
 			setenv("CLIMPORT_LOG", "debug", 1);
 		else if (option_is(&a, "--quiet"))
@@ -173,10 +171,7 @@ static const struct command {
 	  "      --version 1.1.0      allow host access to imports (default 1.0.0)\n"
 	  "      --image2d            report cl_khr_image2d_from_buffer; ffmpeg and ffplay get it "
 	  "without\n"
-	  "      --host-ptr           let buffers with CL_MEM_USE_HOST_PTR work in place where the "
-	  "driver\n"
-	  "                           copies host pointers\n"
-	  "      --verbose            print which of these buffers are in place, and why not\n"
+	  "      --verbose            print decisions, too: what each device takes, and why\n"
 	  "      --quiet              do not print why an import fails\n",
 	  start_run, false },
 	{ "conform", "[OPTIONS] [TEST ...]",

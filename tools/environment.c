@@ -32,9 +32,6 @@ const struct environment_variable environment_variables[] = {
 	  "1: report cl_khr_image2d_from_buffer for devices on which the extension works for "
 	  "imports, "
 	  "though not for ordinary buffers" },
-	{ "CLIMPORT_HOST_PTR", "layer", NULL, "0",
-	  "1: buffers with CL_MEM_USE_HOST_PTR work in place where the driver copies host pointers "
-	  "(NVIDIA). For programs that never heard of the extension" },
 	{ "CLIMPORT_PROBE", "layer", NULL,
 	  "process; off once the program has entered a seccomp filter",
 	  "how a platform's extensions are found out if no result is kept. process: a separate "

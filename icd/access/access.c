@@ -104,10 +104,9 @@ static cl_int access_begin_set(struct access *a, cl_command_queue queue,
 
 /* The command waits for the acquire, and gives its event to the release. */
 static cl_int access_acquire(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-			     size_t count, bool by_host)
+			     size_t count)
 {
-	cl_int err =
-		acquired_begin(queue, objs, count, by_host, a->num_wait, a->wait, &a->acquired);
+	cl_int err = acquired_begin(queue, objs, count, a->num_wait, a->wait, &a->acquired);
 
 	if (err)
 		access_notify(queue, err);
@@ -148,7 +147,7 @@ static cl_int access_bracket(struct access *a, cl_command_queue queue, struct me
 cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
 		    size_t count, unsigned int edges)
 {
-	cl_int err = access_acquire(a, queue, objs, count, edges & ACCESS_BY_HOST);
+	cl_int err = access_acquire(a, queue, objs, count);
 
 	if (err)
 		return err;

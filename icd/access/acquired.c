@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/access/staged.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/proxy_event.h"
@@ -16,10 +15,6 @@ struct acquired {
 	struct memobj *import; /* held: the first of the imports */
 	cl_event event;	       /* of the acquire */
 	cl_event command;
-	struct staged_use *stages; /* of staged images, each once */
-	cl_uint stage_count;
-	struct staged_turn turn;
-	bool has_turn; /* staged_take_turn() */
 	cl_uint count;
 	cl_mem imports[]; /* each once, and a reference of the driver's to each */
 };
@@ -48,19 +43,6 @@ static void acquired_add(struct acquired *a, struct memobj *obj)
 	a->imports[a->count++] = root;
 }
 
-/* The stage of an image; each once. */
-static void acquired_add_stage(struct acquired *a, const struct memobj *image, bool is_written)
-{
-	struct memobj *source = memobj_stage_source(image);
-	cl_uint i = 0;
-
-	while (i < a->stage_count && a->stages[i].source != source)
-		i++;
-	if (i == a->stage_count)
-		a->stages[a->stage_count++].source = memobj_hold(source);
-	a->stages[i].is_written |= is_written;
-}
-
 static size_t acquired_count(struct memobj *const *objs, size_t count)
 {
 	size_t needed = 0;
@@ -70,25 +52,13 @@ static size_t acquired_count(struct memobj *const *objs, size_t count)
 	return needed;
 }
 
-/* All is enqueued. */
-static void acquired_end_turn(struct acquired *a)
-{
-	if (a->has_turn)
-		staged_end_turn(&a->turn);
-	a->has_turn = false;
-}
-
 static void acquired_free(struct acquired *a)
 {
-	acquired_end_turn(a);
 	while (a->count)
 		next.clReleaseMemObject(a->imports[--a->count]);
-	while (a->stage_count)
-		memobj_put(a->stages[--a->stage_count].source);
 	if (a->event)
 		next.clReleaseEvent(a->event);
 	memobj_put(a->import);
-	free(a->stages);
 	free(a);
 }
 
@@ -193,69 +163,19 @@ static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_ev
 	return err;
 }
 
-/* Copies wait for one another: the command waits for one event. */
-static cl_int acquired_copy(struct acquired *a, struct memobj *source, bool is_before,
-			    cl_uint num_wait, const cl_event *wait, cl_event *last)
-{
-	cl_event event;
-	cl_int err = staged_copy(a->queue, source, is_before, *last ? 1 : num_wait,
-				 *last ? last : wait, &event);
-
-	if (err)
-		return err;
-	if (*last)
-		next.clReleaseEvent(*last);
-	*last = event;
-	return CL_SUCCESS;
-}
-
-static cl_int acquired_enqueue_all(struct acquired *a, cl_uint num_wait, const cl_event *wait)
-{
-	cl_int err = a->count ? acquired_enqueue(a, num_wait, wait) : CL_SUCCESS;
-
-	for (cl_uint i = 0; !err && i < a->stage_count; i++)
-		err = acquired_copy(a, a->stages[i].source, true, num_wait, wait, &a->event);
-	return err;
-}
-
 static struct acquired *acquired_create(cl_command_queue queue, size_t needed)
 {
 	struct acquired *a = calloc(1, sizeof(*a) + needed * sizeof(a->imports[0]));
 
 	if (a)
-		a->stages = calloc(needed, sizeof(*a->stages));
-	if (a && a->stages) {
 		a->queue = queue;
-		return a;
-	}
-	log_error("no memory to acquire imports");
-	free(a);
-	return NULL;
-}
-
-/* Of the objects of a command of the host, or of a copy, the second is the one that is written. */
-static void acquired_add_all(struct acquired *a, struct memobj *const *objs, size_t count,
-			     bool by_host)
-{
-	for (size_t i = 0; i < count; i++)
-		if (objs[i] && objs[i]->is_staged)
-			acquired_add_stage(a, objs[i],
-					   by_host ? i == 1 : staged_is_writable(objs[i]));
-		else if (objs[i] && memobj_needs_acquire(objs[i]))
-			acquired_add(a, objs[i]);
-}
-
-static bool acquired_take_turn(struct acquired *a)
-{
-	a->turn.queue = a->queue;
-	a->turn.uses = a->stages;
-	a->turn.count = a->stage_count;
-	return a->stage_count && staged_take_turn(&a->turn);
+	else
+		log_error("no memory to acquire imports");
+	return a;
 }
 
 cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t count,
-		      bool by_host, cl_uint num_wait, const cl_event *wait,
-		      struct acquired **acquired)
+		      cl_uint num_wait, const cl_event *wait, struct acquired **acquired)
 {
 	const size_t needed = acquired_count(objs, count);
 	struct acquired *a;
@@ -267,12 +187,13 @@ cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t
 	a = acquired_create(queue, needed);
 	if (!a)
 		return CL_OUT_OF_HOST_MEMORY;
-	acquired_add_all(a, objs, count, by_host);
-	a->has_turn = acquired_take_turn(a);
-	err = acquired_enqueue_all(a, num_wait, wait);
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && memobj_needs_acquire(objs[i]))
+			acquired_add(a, objs[i]);
+	err = acquired_enqueue(a, num_wait, wait);
 	if (!err)
 		*acquired = a;
-	else if (a->count && a->event)
+	else if (a->event)
 		acquired_cancel(a);
 	else
 		acquired_free(a);
@@ -293,11 +214,9 @@ cl_event *acquired_command(struct acquired *a)
 static cl_event acquired_release(struct acquired *a, cl_event behind)
 {
 	cl_event release = NULL;
-	cl_int err;
+	cl_int err =
+		memobj_enqueue_release(a->import, a->queue, a->count, a->imports, behind, &release);
 
-	if (!a->count)
-		return NULL;
-	err = memobj_enqueue_release(a->import, a->queue, a->count, a->imports, behind, &release);
 	if (!err) {
 		err = acquired_mark(a, 1, &behind, &release);
 		if (err && release)
@@ -307,17 +226,6 @@ static cl_event acquired_release(struct acquired *a, cl_event behind)
 		return release;
 	log_error("the device does not release imports: %s", cl_error_name(err));
 	return NULL;
-}
-
-/* @release: of acquired_release(), or NULL; set to the last copy's event. */
-static cl_int acquired_copy_back(struct acquired *a, cl_event *release)
-{
-	cl_int err = CL_SUCCESS;
-
-	for (cl_uint i = 0; !err && i < a->stage_count; i++)
-		if (a->stages[i].is_written)
-			err = acquired_copy(a, a->stages[i].source, false, 1, &a->command, release);
-	return err;
 }
 
 void acquired_cancel(struct acquired *a)
@@ -353,19 +261,15 @@ static cl_event acquired_unwrap(cl_event event)
 
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking)
 {
-	cl_event last = acquired_release(a, a->command), command;
-	cl_int err = acquired_copy_back(a, &last), failed = CL_SUCCESS;
+	cl_event last = acquired_release(a, a->command), command = acquired_unwrap(a->command);
+	cl_int err = CL_SUCCESS;
 
-	acquired_end_turn(a);
-	command = acquired_unwrap(a->command);
 	if (last)
 		next.clReleaseEvent(a->command);
 	else
 		last = a->command;
-	if (blocking) /* also if a copy is missing: the command runs, and uses the program's memory */
-		failed = acquired_wait(last);
-	if (!err)
-		err = failed;
+	if (blocking)
+		err = acquired_wait(last);
 	proxy_event_give(last, command, err ? NULL : event);
 	acquired_free(a);
 	return err;

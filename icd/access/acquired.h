@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Imports that a device has to acquire before a command uses them, and to release behind.  For a staged
- * image (access/staged.h) the acquire is a copy, and the release is another copy.
+ * Imports that a device has to acquire before a command uses them, and to release behind.
  *
  *	acquire (application's wait list)
  *	command (acquire)
@@ -25,16 +24,13 @@ struct acquired;
 /**
  * acquired_begin - acquire what a command is to use
  * @objs: @count records, borrowed; NULL, and objects without need, are skipped
- * @by_host: a command of the host, or a copy: @objs are the object that is read and the object that is written.
- *	Else a kernel, or recorded commands
  * @acquired: set to NULL if nothing has to be acquired
  *
  * Returns CL_SUCCESS; or the driver's error, CL_OUT_OF_HOST_MEMORY, or CL_INVALID_OPERATION if the driver
  * acquires without an event on an out-of-order queue: then nothing is acquired.
  */
 cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t count,
-		      bool by_host, cl_uint num_wait, const cl_event *wait,
-		      struct acquired **acquired);
+		      cl_uint num_wait, const cl_event *wait, struct acquired **acquired);
 
 /* The wait list of the command. */
 const cl_event *acquired_wait_list(const struct acquired *a);
@@ -50,8 +46,8 @@ void acquired_cancel(struct acquired *a);
  * @event: the application's event; NULL: none
  * @blocking: wait until the release has run
  *
- * Returns CL_SUCCESS; CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if @blocking and the command has
- * failed; or the driver's error if a copy to an in-place buffer is missing.
+ * Returns CL_SUCCESS; or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if @blocking and the command
+ * has failed.
  */
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking);
 

@@ -6,7 +6,7 @@
 #include "icd/objects/context.h"
 
 cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
-		     struct in_place *in_place, cl_int *err)
+		     cl_int *err)
 {
 	const struct memobj like = {
 		.handle = mem,
@@ -17,7 +17,6 @@ cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hide
 		.parent = parent,
 		.method = parent->method,
 		.hides_parent = hides_parent,
-		.in_place = in_place,
 	};
 
 	*err = memobj_add(&like);

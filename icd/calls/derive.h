@@ -10,12 +10,9 @@
 
 #include "icd/objects/memobj.h"
 
-/*
- * Records @mem as made from @parent.  On failure @mem is released and NULL returned.
- * @in_place: NULL, or of a sub-buffer; taken over on success
- */
+/* Records @mem as made from @parent.  On failure @mem is released and NULL returned. */
 cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
-		     struct in_place *in_place, cl_int *err);
+		     cl_int *err);
 
 /* Tells the callback of the parent's context that @function fails with @err; 0: nothing. */
 void derive_notify(const struct memobj *parent, const char *function, cl_int err);

@@ -4,7 +4,10 @@
  *
  * Some programs call the two for imports, too.  The layer acquires imports for each command
  * (access/acquired.h), and a driver may refuse, or count, a second acquire.  So the driver gets the
- * other objects alone; without other objects the command does nothing.
+ * other objects alone; without other objects the command is a marker.
+ *
+ * On an out-of-order queue a marker without a wait list waits for every command before, and an acquire
+ * waits for none.  There the marker waits for an event that is complete.
  */
 #include "icd/calls/external.h"
 
@@ -12,10 +15,10 @@
 #include <string.h>
 
 #include "icd/access/queue_bracket.h"
-#include "icd/calls/nothing.h"
 #include "icd/layer.h"
 #include "icd/objects/command_functions.h"
 #include "icd/objects/memobj.h"
+#include "icd/objects/proxy_event.h"
 
 typedef cl_int(CL_API_CALL *external_fn)(cl_command_queue queue, cl_uint count, const cl_mem *mems,
 					 cl_uint num_wait, const cl_event *wait, cl_event *event);
@@ -33,6 +36,57 @@ static bool external_has_import(const cl_mem *mems, cl_uint count)
 	return false;
 }
 
+static bool external_is_in_order(cl_command_queue queue)
+{
+	cl_command_queue_properties properties = 0;
+
+	next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+				   NULL);
+	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+static cl_int external_create_complete(cl_command_queue queue, cl_event *complete)
+{
+	cl_context context;
+	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+						NULL);
+
+	if (err)
+		return err;
+	*complete = created_or_null(next.clCreateUserEvent(context, &err), &err);
+	if (*complete)
+		next.clSetUserEventStatus(*complete, CL_COMPLETE);
+	return err;
+}
+
+static cl_int external_mark(cl_command_queue queue, cl_uint num_wait, const cl_event *wait,
+			    cl_event *event)
+{
+	cl_event complete;
+	cl_int err;
+
+	if (num_wait || wait || external_is_in_order(queue))
+		return next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, event);
+	err = external_create_complete(queue, &complete);
+	if (err)
+		return err;
+	err = next.clEnqueueMarkerWithWaitList(queue, 1, &complete, event);
+	next.clReleaseEvent(complete);
+	return err;
+}
+
+/* A marker whose event has the type of the application's command. */
+static cl_int external_enqueue_marker(cl_command_type type, cl_command_queue queue,
+				      cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	cl_event marker;
+	cl_int err = external_mark(queue, num_wait, wait, event ? &marker : NULL);
+
+	if (!err && event)
+		proxy_event_give_as(marker, type, event);
+	return err;
+}
+
 /* Objects of which one is an import. */
 static cl_int external_enqueue_others(const struct external *e, cl_command_queue queue,
 				      cl_uint count, const cl_mem *mems, cl_uint num_wait,
@@ -48,7 +102,7 @@ static cl_int external_enqueue_others(const struct external *e, cl_command_queue
 		if (!memobj_is_import(mems[i]))
 			others[left++] = mems[i];
 	err = left ? e->driver(queue, left, others, num_wait, wait, event)
-		   : nothing_enqueue(e->type, queue, num_wait, wait, event);
+		   : external_enqueue_marker(e->type, queue, num_wait, wait, event);
 	free(others);
 	return err;
 }

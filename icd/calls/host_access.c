@@ -30,27 +30,20 @@ static cl_int host_access_refuse_write(const struct memobj *obj, const char *fun
 	return host_access_refuse(obj, function);
 }
 
-/* A program with in-place buffers alone never heard of the extension, nor of the sixteen calls. */
-static bool host_access_is_allowed(const struct memobj *obj)
-{
-	return !obj || obj->in_place || config_host_access();
-}
-
-static bool host_access_refuses_one(const char *function, cl_mem mem)
-{
-	struct memobj *obj = memobj_get(mem);
-	const bool is_refused = !host_access_is_allowed(obj);
-
-	if (is_refused)
-		host_access_refuse_version(obj, function);
-	memobj_put(obj);
-	return is_refused;
-}
-
 bool host_access_refuses(const char *function, cl_mem first, cl_mem second)
 {
-	return memobj_live() && (host_access_refuses_one(function, first) ||
-				 host_access_refuses_one(function, second));
+	struct memobj *obj;
+
+	if (!memobj_live() || config_host_access())
+		return false;
+	obj = memobj_get(first);
+	if (!obj)
+		obj = memobj_get(second);
+	if (!obj)
+		return false;
+	host_access_refuse_version(obj, function);
+	memobj_put(obj);
+	return true;
 }
 
 static bool host_access_event_failed(cl_event event)
@@ -90,9 +83,8 @@ static cl_int host_access_check(struct access *a, const char *function, cl_comma
 	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
 	if (err)
 		return err;
-	for (int i = 1; i >= 0; i--)
-		if (!host_access_is_allowed(objs[i]))
-			return host_access_refuse_version(objs[i], function);
+	if (!config_host_access())
+		return host_access_refuse_version(written ? written : objs[0], function);
 	if (written && !(written->region->access & IMPORT_WRITE))
 		return host_access_refuse_write(written, function);
 	return access_begin(a, queue, objs, 2, edges | ACCESS_BY_HOST);
@@ -104,13 +96,11 @@ cl_int host_access_begin_import(struct access *a, const char *function, cl_comma
 	struct memobj *objs[2];
 	cl_int err;
 
+	if (blocking && config_host_access() && host_access_list_failed(a))
+		return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	objs[0] = memobj_get(read);
 	objs[1] = memobj_get(written);
-	if (blocking && host_access_is_allowed(objs[0]) && host_access_is_allowed(objs[1]) &&
-	    host_access_list_failed(a))
-		err = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-	else
-		err = host_access_check(a, function, queue, objs, edges);
+	err = host_access_check(a, function, queue, objs, edges);
 	memobj_put(objs[0]);
 	memobj_put(objs[1]);
 	return err;

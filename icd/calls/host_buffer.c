@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host access to buffers, and copies between them: host_access.h. */
 #include "icd/calls/host_access.h"
-#include "icd/calls/in_place.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 
@@ -13,9 +12,6 @@ cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buff
 	struct access a;
 	cl_int err;
 
-	if (in_place_forbids(buffer, CL_MAP_READ))
-		return CL_INVALID_OPERATION;
-	in_place_transfer(buffer, offset, &size, ptr);
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueReadBuffer", queue, buffer, NULL, ACCESS_BOTH,
 				blocking);
@@ -34,9 +30,6 @@ cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buf
 	struct access a;
 	cl_int err;
 
-	if (in_place_forbids(buffer, CL_MAP_WRITE))
-		return CL_INVALID_OPERATION;
-	in_place_transfer(buffer, offset, &size, ptr);
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueWriteBuffer", queue, NULL, buffer, ACCESS_BOTH,
 				blocking);
@@ -58,8 +51,6 @@ cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem 
 	struct access a;
 	cl_int err;
 
-	if (in_place_forbids(buffer, CL_MAP_READ))
-		return CL_INVALID_OPERATION;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueReadBufferRect", queue, buffer, NULL, ACCESS_BOTH,
 				blocking);
@@ -81,8 +72,6 @@ cl_int CL_API_CALL layer_clEnqueueWriteBufferRect(
 	struct access a;
 	cl_int err;
 
-	if (in_place_forbids(buffer, CL_MAP_WRITE))
-		return CL_INVALID_OPERATION;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueWriteBufferRect", queue, NULL, buffer, ACCESS_BOTH,
 				blocking);

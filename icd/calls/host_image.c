@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host access to images, and copies from and to images: host_access.h. */
 #include "icd/calls/host_access.h"
-#include "icd/calls/in_place.h"
-#include "icd/calls/in_place_image.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 
@@ -14,8 +12,6 @@ cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_mem image
 	struct access a;
 	cl_int err;
 
-	if (in_place_forbids(image, CL_MAP_READ))
-		return CL_INVALID_OPERATION;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueReadImage", queue, image, NULL, ACCESS_BOTH,
 				blocking);
@@ -35,8 +31,6 @@ cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_mem imag
 	struct access a;
 	cl_int err;
 
-	if (in_place_forbids(image, CL_MAP_WRITE))
-		return CL_INVALID_OPERATION;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueWriteImage", queue, NULL, image, ACCESS_BOTH,
 				blocking);
@@ -72,8 +66,6 @@ cl_int CL_API_CALL layer_clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_m
 	struct access a;
 	cl_int err;
 
-	if (in_place_image_is_of(src, dst))
-		return CL_INVALID_MEM_OBJECT;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueCopyImageToBuffer", queue, src, dst, ACCESS_BOTH,
 				CL_FALSE);
@@ -92,8 +84,6 @@ cl_int CL_API_CALL layer_clEnqueueCopyBufferToImage(cl_command_queue queue, cl_m
 	struct access a;
 	cl_int err;
 
-	if (in_place_image_is_of(dst, src))
-		return CL_INVALID_MEM_OBJECT;
 	access_none(&a, num_wait, wait, event);
 	err = host_access_begin(&a, "clEnqueueCopyBufferToImage", queue, src, dst, ACCESS_BOTH,
 				CL_FALSE);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images on imports, made by the method that took the import. */
 #include "icd/calls/derive.h"
-#include "icd/calls/in_place_image.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
@@ -14,8 +13,6 @@ static cl_mem image_create_by_method(struct context *context, const struct image
 	bool hides_parent = false;
 	cl_mem image;
 
-	if (!parent->method->create_image && parent->in_place)
-		return in_place_image_create(r, parent, err);
 	if (!parent->method->create_image) {
 		log_error("this device makes no usable images on imported memory");
 		*err = CL_INVALID_OPERATION;
@@ -24,7 +21,7 @@ static cl_mem image_create_by_method(struct context *context, const struct image
 	image = parent->method->create_image(context, parent, r, &hides_parent, err);
 	if (!is_created(image, *err))
 		return image;
-	return derive_record(image, parent, 0, hides_parent, NULL, err);
+	return derive_record(image, parent, 0, hides_parent, err);
 }
 
 static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "icd/access/mapping.h"
-#include "icd/calls/import_memory.h"
 #include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
 #include "icd/config.h"
@@ -22,7 +21,6 @@ struct request {
 	struct properties properties;
 	cl_mem_flags flags;
 	struct import_desc desc;
-	struct in_place *in_place; /* of an in-place buffer, the record's on success; or NULL */
 };
 
 /* What is larger than any memory was negative, or an overflow, before it was a size_t. */
@@ -64,7 +62,6 @@ static cl_int request_parse(const struct import_call *call, struct request *r)
 		.size = call->size,
 		.access = flags_access(r->flags),
 	};
-	r->in_place = NULL;
 	return CL_SUCCESS;
 }
 
@@ -77,8 +74,7 @@ static bool keeps_consistent(const struct properties *p)
 }
 
 static cl_int import_memory_record(const struct method_ops *ops, const struct method_buffer *buffer,
-				   cl_context context, struct import_region *region,
-				   struct in_place *in_place)
+				   cl_context context, struct import_region *region)
 {
 	const struct memobj like = {
 		.handle = buffer->handle,
@@ -86,7 +82,6 @@ static cl_int import_memory_record(const struct method_ops *ops, const struct me
 		.region = region,
 		.bracket = import_needs_bracket(region),
 		.method = ops,
-		.in_place = in_place,
 		.hidden = buffer->hidden,
 	};
 
@@ -103,14 +98,13 @@ static void CL_CALLBACK import_memory_destroyed(cl_mem mem, void *region)
 /* The region is held until the driver has destroyed the buffer, also on failure. */
 static cl_int import_memory_finish(const struct context *context, cl_context handle,
 				   const struct method_ops *ops, struct import_region *region,
-				   const struct method_buffer *buffer, bool each,
-				   struct in_place *in_place)
+				   const struct method_buffer *buffer, bool each)
 {
 	cl_int err = memobj_watch(buffer->handle, region, import_memory_destroyed);
 
 	if (!err && each)
 		err = ops->prove_buffer(context, buffer->handle, region->addr);
-	return err ? err : import_memory_record(ops, buffer, handle, region, in_place);
+	return err ? err : import_memory_record(ops, buffer, handle, region);
 }
 
 static cl_mem import_memory_create(cl_context handle, struct context *context,
@@ -127,7 +121,7 @@ static cl_mem import_memory_create(cl_context handle, struct context *context,
 		*err = ops->create(handle, flags, region, align, &buffer);
 	if (*err)
 		return NULL;
-	*err = import_memory_finish(context, handle, ops, region, &buffer, each, r->in_place);
+	*err = import_memory_finish(context, handle, ops, region, &buffer, each);
 	if (!*err)
 		return buffer.handle;
 	next.clReleaseMemObject(buffer.handle);
@@ -187,42 +181,6 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 	mem = import_memory_create(handle, context, ops, r, region, align, err);
 	if (mem)
 		import_memory_warn(context, region);
-	import_put(region); /* on success the object holds the region */
-	return mem;
-}
-
-/*
- * The host writes to buffers of any flags, and a driver of another memory knows no imports, so the
- * memory has to be writable.  Memory is looked at before the self-tests, as in check_before_tests().
- */
-cl_mem import_memory_in_place(cl_context handle, struct context *context,
-			      const struct in_place_request *request, cl_int *err)
-{
-	struct request r = {
-		.properties = { IMPORT_HOST, CONSISTENCY_DEFAULT },
-		.desc = { IMPORT_HOST, request->memory, request->size, IMPORT_READ | IMPORT_WRITE,
-			  false },
-		.in_place = request->in_place,
-	};
-	const struct method_ops *ops;
-	struct import_region *region;
-	cl_mem mem = NULL;
-	size_t align;
-
-	*err = flags_parse(request->flags, &r.flags);
-	r.flags = in_place_driver_flags(r.flags);
-	if (!*err)
-		*err = error_to_cl(import_get(&r.desc, &region));
-	if (*err)
-		return NULL;
-	context_test(context);
-	ops = context_method(context, IMPORT_HOST, &align, err);
-	if (ops && ops->quirks & METHOD_REPLACES_HOST_PTR) {
-		mem = import_memory_create(handle, context, ops, &r, region, align, err);
-	} else if (ops) {
-		*err = CL_INVALID_OPERATION;
-		log_error("the driver's own buffers with host pointers work in place");
-	}
 	import_put(region); /* on success the object holds the region */
 	return mem;
 }

@@ -2,7 +2,6 @@
 /* References to memory objects, and questions about them. */
 #include "icd/access/mapping.h"
 #include "icd/access/queue_bracket.h"
-#include "icd/calls/in_place.h"
 #include "icd/info_answer.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
@@ -73,31 +72,6 @@ static size_t mem_object_offset(const struct memobj *obj)
 	return type == CL_MEM_OBJECT_BUFFER ? obj->origin : 0;
 }
 
-/*
- * An in-place buffer shows what the program has asked for.  False: the answer is that of any import.
- * No memory of clSVMAlloc() is in place.
- */
-static bool mem_object_in_place_info(const struct memobj *obj, cl_mem_info name, size_t size,
-				     void *value, size_t *size_ret, cl_int *err)
-{
-	const cl_mem_flags flags = in_place_flags(obj->in_place);
-	const char *pointer = (const char *)obj->region->addr + obj->origin;
-	const cl_uint maps = in_place_map_count(obj->in_place);
-	const cl_mem_properties end = 0;
-
-	if (name == CL_MEM_FLAGS)
-		*err = info_answer(&flags, sizeof(flags), size, value, size_ret);
-	else if (name == CL_MEM_HOST_PTR)
-		*err = info_answer(&pointer, sizeof(pointer), size, value, size_ret);
-	else if (name == CL_MEM_MAP_COUNT)
-		*err = info_answer(&maps, sizeof(maps), size, value, size_ret);
-	else if (name == CL_MEM_PROPERTIES && in_place_has_properties(obj->in_place))
-		*err = info_answer(&end, sizeof(end), size, value, size_ret);
-	else
-		return false;
-	return true;
-}
-
 /* An answer does not show how the import was built: no CL_MEM_USE_HOST_PTR, no host pointer. */
 static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t size, void *value,
 			      size_t *size_ret)
@@ -141,8 +115,7 @@ cl_int CL_API_CALL layer_clGetMemObjectInfo(cl_mem mem, cl_mem_info name, size_t
 
 	if (!obj)
 		return next.clGetMemObjectInfo(mem, name, size, value, size_ret);
-	if (!obj->in_place || !mem_object_in_place_info(obj, name, size, value, size_ret, &err))
-		err = mem_object_info(obj, name, size, value, size_ret);
+	err = mem_object_info(obj, name, size, value, size_ret);
 	memobj_put(obj);
 	return err;
 }

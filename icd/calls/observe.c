@@ -4,11 +4,8 @@
  * memory to other users: the queue's open bracket is closed first, then the driver is called.
  */
 #include "icd/access/queue_bracket.h"
-#include "icd/calls/in_place.h"
-#include "icd/config.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/objects/svm.h"
 
 cl_int CL_API_CALL layer_clFinish(cl_command_queue queue)
 {
@@ -55,8 +52,6 @@ cl_int CL_API_CALL layer_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_u
 						    const cl_event *wait, cl_event *event)
 {
 	queue_bracket_close(queue);
-	if (in_place_has_any(count, mems))
-		return in_place_migrate(queue, count, mems, flags, num_wait, wait, event);
 	return next.clEnqueueMigrateMemObjects(queue, count, mems, flags, num_wait, wait, event);
 }
 
@@ -97,17 +92,9 @@ cl_int CL_API_CALL layer_clEnqueueSVMFree(
 	void(CL_CALLBACK *free_function)(cl_command_queue, cl_uint, void *[], void *),
 	void *user_data, cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	const bool is_recorded = config_in_place() && !free_function;
-	cl_int err;
-
 	queue_bracket_close(queue);
-	if (is_recorded)
-		svm_begin_free(count, pointers);
-	err = next.clEnqueueSVMFree(queue, count, pointers, free_function, user_data, num_wait,
-				    wait, event);
-	if (is_recorded)
-		svm_end_free(count, pointers, err);
-	return err;
+	return next.clEnqueueSVMFree(queue, count, pointers, free_function, user_data, num_wait,
+				     wait, event);
 }
 
 cl_int CL_API_CALL layer_clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to,

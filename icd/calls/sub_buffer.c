@@ -7,7 +7,6 @@
 #include "icd/mem_flags.h"
 #include "icd/methods/method.h"
 #include "icd/objects/device.h"
-#include "icd/objects/in_place.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/cl_names.h"
 #include "util/log.h"
@@ -75,52 +74,14 @@ static void sub_buffer_log(const struct memobj *parent, const cl_buffer_region *
 		region->origin, align);
 }
 
-/* The part of an in-place buffer has a record of its own.  NULL and no error: the parent has none. */
-static struct in_place *sub_buffer_in_place(const struct memobj *parent, cl_mem_flags flags,
-					    cl_int *err)
-{
-	struct in_place *in_place = NULL;
-
-	if (!parent->in_place)
-		return NULL;
-	flags = mem_flags_inherit(flags, in_place_flags(parent->in_place));
-	in_place = in_place_create_part(flags | CL_MEM_USE_HOST_PTR, false);
-	if (!in_place)
-		*err = CL_OUT_OF_HOST_MEMORY;
-	return in_place;
-}
-
-/* The flags for the driver. */
-static cl_mem_flags sub_buffer_flags(const struct memobj *parent, cl_mem_flags flags)
-{
-	return parent->in_place ? in_place_driver_flags(flags) : flags;
-}
-
-/* Records the driver's sub-buffer, or releases the sub-buffer. */
-static cl_mem sub_buffer_record(cl_mem mem, struct memobj *parent, cl_mem_flags flags,
-				size_t origin, bool hides_parent, cl_int *err)
-{
-	struct in_place *in_place = sub_buffer_in_place(parent, flags, err);
-
-	if (*err) {
-		next.clReleaseMemObject(mem);
-		return NULL;
-	}
-	mem = derive_record(mem, parent, origin, hides_parent, in_place, err);
-	if (!mem)
-		in_place_free(in_place);
-	return mem;
-}
-
 static cl_mem sub_buffer_by_driver(struct memobj *parent, cl_mem_flags flags,
 				   cl_buffer_create_type type, const void *info, cl_int *err)
 {
-	cl_mem mem = next.clCreateSubBuffer(parent->handle, sub_buffer_flags(parent, flags), type,
-					    info, err);
+	cl_mem mem = next.clCreateSubBuffer(parent->handle, flags, type, info, err);
 
 	if (is_created(mem, *err))
-		return sub_buffer_record(mem, parent, flags,
-					 ((const cl_buffer_region *)info)->origin, false, err);
+		return derive_record(mem, parent, ((const cl_buffer_region *)info)->origin, false,
+				     err);
 	sub_buffer_log(parent, info, *err);
 	return mem;
 }
@@ -135,8 +96,6 @@ static cl_int sub_buffer_check_flags(const struct memobj *parent, cl_mem_flags f
 	cl_int err =
 		next.clGetMemObjectInfo(parent->handle, CL_MEM_FLAGS, sizeof(*from), from, NULL);
 
-	if (parent->in_place)
-		*from = in_place_flags(parent->in_place);
 	if (err) {
 		error_of_driver("clGetMemObjectInfo", err);
 		return err;
@@ -156,15 +115,14 @@ static cl_int sub_buffer_check_flags(const struct memobj *parent, cl_mem_flags f
 static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 				   const cl_buffer_region *region, cl_int *err)
 {
-	cl_mem mem = parent->method->create_sub_buffer(
-		parent->hidden, sub_buffer_flags(parent, flags), region, err);
+	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
 
 	mem = error_created_or_null("clCreateSubBuffer", mem, err);
 	if (!mem)
 		return NULL;
 	*err = memobj_watch_part(mem, parent);
 	if (!*err)
-		return sub_buffer_record(mem, parent, flags, region->origin, true, err);
+		return derive_record(mem, parent, region->origin, true, err);
 	next.clReleaseMemObject(mem);
 	return NULL;
 }

@@ -57,8 +57,6 @@ enum method_quirk {
 	 * The driver counts the application's references of a context alone.
 	 */
 	METHOD_NO_CONTEXT_CALLBACKS = 1 << 2,
-	/* The driver copies host pointers, and an import may stand for a buffer with a host pointer. */
-	METHOD_REPLACES_HOST_PTR = 1 << 3,
 };
 
 struct method_ops {

@@ -357,11 +357,6 @@ const struct method_ops *context_method(const struct context *context, enum impo
 	return ops;
 }
 
-bool context_may_work_in_place(const struct context *context)
-{
-	return context_has_quirk(context, METHOD_REPLACES_HOST_PTR);
-}
-
 static bool context_data_is(const void *data, const void *ops)
 {
 	return ((const struct context_data *)data)->ops == ops;

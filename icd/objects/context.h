@@ -75,12 +75,6 @@ const struct method_ops *context_method(const struct context *context, enum impo
  */
 void context_test(const struct context *context);
 
-/*
- * Whether a driver of the context may have a method whose imports stand for buffers with host
- * pointers.  Runs no self-test.
- */
-bool context_may_work_in_place(const struct context *context);
-
 /* Data of a method for a context: the beginning of the method's own structure. */
 struct context_data {
 	struct published published; /* first */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "icd/methods/method.h"
-#include "icd/objects/in_place.h"
 #include "util/log.h"
 
 HANDLE_TABLE_DEFINE(memobj_table, NULL); /* cl_mem -> struct memobj */
@@ -26,7 +25,6 @@ void memobj_put(struct memobj *obj)
 		struct memobj *parent = obj->parent;
 
 		import_put(obj->region);
-		in_place_free(obj->in_place);
 		if (obj->hidden)
 			obj->method->release_hidden(obj->hidden);
 		free(obj);
@@ -131,16 +129,7 @@ bool memobj_no_calls_in_callbacks(const struct memobj *import)
 
 bool memobj_needs_acquire(const struct memobj *obj)
 {
-	return obj->method->enqueue_acquire || obj->is_staged;
-}
-
-struct memobj *memobj_stage_source(const struct memobj *image)
-{
-	struct memobj *source = image->parent;
-
-	while (source->is_staged)
-		source = source->parent;
-	return source;
+	return obj->method->enqueue_acquire;
 }
 
 cl_mem memobj_root(const struct memobj *import)

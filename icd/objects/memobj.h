@@ -14,7 +14,6 @@
 #include "icd/objects/handle_table.h"
 #include "import/import.h"
 
-struct in_place;
 struct method_ops;
 
 struct memobj {
@@ -27,8 +26,6 @@ struct memobj {
 	struct memobj *parent;	      /* held; NULL for an import */
 	bool hides_parent;	      /* the driver does not know the parent: the layer answers */
 	const struct method_ops *method; /* by which the driver took the import */
-	bool is_staged; /* an image of an in-place buffer, on the buffer's stage: objects/in_place.h */
-	struct in_place *in_place; /* of an in-place buffer, released with the record; or NULL */
 	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
 };
 
@@ -60,14 +57,8 @@ bool memobj_markers_wait(const struct memobj *import);
 /* Whether callbacks of the driver's may not call the driver. */
 bool memobj_no_calls_in_callbacks(const struct memobj *import);
 
-/*
- * Whether commands that use the object need memobj_enqueue_acquire() before, and _release() behind; or,
- * for a staged image, a copy before and a copy behind.
- */
+/* Whether commands that use the object need memobj_enqueue_acquire() before, and _release() behind. */
 bool memobj_needs_acquire(const struct memobj *obj);
-
-/* The in-place buffer of a staged image; borrowed. */
-struct memobj *memobj_stage_source(const struct memobj *image);
 
 /* Whether commands that use the object need a bracket, or memobj_enqueue_acquire(). */
 bool memobj_needs_access(const struct memobj *obj);
@@ -89,8 +80,7 @@ cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queu
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller
  *
- * Holds like->region and like->parent.  like->hidden and like->in_place are taken over on success
- * only.
+ * Holds like->region and like->parent.  like->hidden is taken over on success only.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */

@@ -127,7 +127,6 @@ void fixture_reset(void)
 	unsetenv("CLIMPORT_PLATFORM");
 	unsetenv("CLIMPORT_DEVICE");
 	unsetenv("CLIMPORT_DISABLE");
-	unsetenv("CLIMPORT_HOST_PTR");
 	/* A probe process would load a second stub, and kept results would ignore stub_set(). */
 	setenv("CLIMPORT_PROBE", "here", 1);
 	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);

@@ -164,7 +164,6 @@ void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle,
 			  U(size), UWAIT);
 	struct op op = { .kind = OP_SYNC_OUT, .type = CL_COMMAND_MAP_BUFFER };
 	struct mem *mem = (struct mem *)handle;
-	void *pointer = NULL;
 
 	if (err || !queue_check(queue, handle, handle, &err))
 		return creation_failed(errcode_ret, err);
@@ -173,8 +172,6 @@ void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle,
 	if (!size || offset > mem->size || size > mem->size - offset)
 		return creation_failed(errcode_ret, CL_INVALID_VALUE);
 	op.mem[0] = mem;
-	if (staged_is_used(mem))
-		pointer = staged_map(&op, flags, offset, size);
 	op_hold(&op);
 	err = queue_submit(queue, &op, num, list, event, blocking);
 	if (err)
@@ -182,7 +179,7 @@ void *CL_API_CALL stub_clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle,
 	atomic_fetch_add(&mem->maps, 1);
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;
-	return pointer ? pointer : (mem->host_ptr ? mem->host_ptr : mem->data) + offset;
+	return (mem->host_ptr ? mem->host_ptr : mem->data) + offset;
 }
 
 cl_int CL_API_CALL stub_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, void *mapped,
@@ -197,9 +194,7 @@ cl_int CL_API_CALL stub_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem h
 		return err;
 	from = mem->host_ptr ? mem->host_ptr : mem->data;
 	op.mem[0] = mem;
-	if (!atomic_load(&mem->maps) ||
-	    (staged_is_used(mem) ? !staged_unmap(&op, mapped)
-				 : (uintptr_t)mapped - (uintptr_t)from >= mem->size))
+	if (!atomic_load(&mem->maps) || (uintptr_t)mapped - (uintptr_t)from >= mem->size)
 		return CL_INVALID_VALUE;
 	op_hold(&op);
 	err = queue_submit(queue, &op, num, list, event, false);
@@ -218,9 +213,7 @@ cl_int CL_API_CALL stub_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_ui
 	if (!err && (!count || !mems))
 		err = CL_INVALID_VALUE;
 	for (cl_uint i = 0; !err && i < count; i++)
-		if (queue_check(queue, mems[i], mems[i], &err) &&
-		    staged_is_used((struct mem *)mems[i]))
-			abort();
+		queue_check(queue, mems[i], mems[i], &err);
 	return err ? err : queue_submit(queue, &op, num, list, event, false);
 }
 

@@ -49,8 +49,6 @@ cl_int CL_API_CALL stub_clEnqueueWriteImage(cl_command_queue queue, cl_mem image
 	cl_int err = CALL(clEnqueueWriteImage, U(queue), U(image), U(blocking), U(origin),
 			  U(region), U(row_pitch), U(slice_pitch), U(in), UWAIT);
 
-	while (stub_get(STUB_HANG_WRITE_IMAGE))
-		sleep_ms(1);
 	return enqueue_image_transfer(err, queue, image, blocking, origin, region, row_pitch,
 				      slice_pitch, (void *)(uintptr_t)in, true, num, list, event);
 }

@@ -153,7 +153,6 @@ struct mem {
 	unsigned char *khr_other; /* another memory, for kernels without an acquire; or NULL */
 	atomic_int acquired;
 	struct cached *cached; /* NULL unless the device may cache the memory */
-	struct staged *staged; /* maps: see staged.c */
 	char mapping; /* of host_ptr: 'd'ma-buf, 's'hared, 't'mpfs, 'f'ile, 'r'ead-only, or 0 */
 	bool several; /* host_ptr spans more than one mapping */
 	atomic_int maps;
@@ -170,12 +169,6 @@ void mem_put(struct mem *mem);
 struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
 			  cl_int *err);
 void opaque_destroy(struct mem *mem);
-
-/* staged.c */
-bool staged_is_used(struct mem *mem);
-void *staged_map(struct op *op, cl_map_flags flags, size_t offset, size_t size);
-bool staged_unmap(struct op *op, void *pointer);
-void staged_destroy(struct mem *mem);
 
 /* khr.c */
 bool khr_is_asked(const cl_mem_properties *properties);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of GL and EGL, pipes, and SVM.  Each object is plain memory, enough to see how a layer
- * treats the handle.
+ * Objects of GL and EGL, and pipes.  Each object is plain memory, enough to see how a layer treats
+ * the handle.
  */
 #include "internal.h"
 
@@ -198,43 +198,4 @@ cl_int CL_API_CALL stub_clGetSamplerInfo(cl_sampler handle, cl_sampler_info name
 	return name == CL_SAMPLER_CONTEXT
 		       ? info_put(&sampler->context, sizeof(void *), room, out, size_ret)
 		       : CL_INVALID_VALUE;
-}
-
-void *CL_API_CALL stub_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size,
-				  cl_uint alignment)
-{
-	const size_t rounded = (size + 4095) / 4096 * 4096;
-
-	(void)alignment;
-	if (CALL(clSVMAlloc, U(context), U(flags), U(size)) || !size)
-		return NULL;
-	return aligned_alloc(4096, rounded);
-}
-
-void CL_API_CALL stub_clSVMFree(cl_context context, void *memory)
-{
-	CALL(clSVMFree, U(context), U(memory));
-	if (object_get(context, STUB_CONTEXT))
-		free(memory);
-}
-
-/* The memory is freed at once, also if the command waits. */
-cl_int CL_API_CALL stub_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
-					 void(CL_CALLBACK *free_function)(cl_command_queue, cl_uint,
-									  void *[], void *),
-					 void *data, cl_uint num, const cl_event *list,
-					 cl_event *event)
-{
-	struct op op = { .kind = OP_NOTHING, .type = CL_COMMAND_SVM_FREE };
-	cl_int err = CALL(clEnqueueSVMFree, U(queue), U(count), U(pointers));
-
-	if (!err && !object_get(queue, STUB_QUEUE))
-		err = CL_INVALID_COMMAND_QUEUE;
-	if (err)
-		return err;
-	if (free_function)
-		free_function(queue, count, pointers, data);
-	for (cl_uint i = 0; !free_function && i < count; i++)
-		free(pointers[i]);
-	return queue_submit(queue, &op, num, list, event, false);
 }

@@ -268,7 +268,6 @@ static void mem_destroy(struct mem *mem)
 	if (mem->own_data)
 		free(mem->data);
 	free(mem->snapshot);
-	staged_destroy(mem);
 	if (mem->opaque)
 		opaque_destroy(mem);
 	if (mem->khr)

@@ -72,28 +72,27 @@ enum stub_option {
 	STUB_OPAQUE_CACHED,	  /* bits of devices: caches opaque memory that was read */
 	STUB_OPAQUE_DIES,	  /* bits of devices: SIGSEGV for device memory from 512 MiB on */
 	STUB_OPAQUE_WRONG,	  /* bits of devices: such memory is a copy */
-	STUB_OPAQUE_STAGED, /* maps of opaque memory give a copy, migrations of opaque memory abort */
-	STUB_MAX_ALLOC,	    /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
-	STUB_TRAILING_SPACE,	       /* extension strings end with a space */
-	STUB_NO_IMAGES,		       /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
-	STUB_NO_FAILURE_BEHIND,	       /* a command behind a failed event hangs for ever */
-	STUB_ENQUEUE_DELAY,	       /* milliseconds until a command is in the queue */
-	STUB_KERNEL_FAIL,	       /* kernels end with the (negative) status */
-	STUB_FAULT_DELAY,	       /* milliseconds that an injected fault takes */
-	STUB_FAILED_HANDLE,	       /* a failing creating call also returns an unusable handle */
-	STUB_NO_CONTEXT_DEVICES,       /* contexts report no devices */
-	STUB_FAULT_STAYS,	       /* an injected fault repeats at each further call */
-	STUB_NO_NATIVE_KERNEL,	       /* devices lack CL_EXEC_NATIVE_KERNEL */
-	STUB_GPU,		       /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
-	STUB_HANG,		       /* while set, clFinish does not return */
-	STUB_FINISH_EARLY,	       /* clFinish does not wait for commands with wait lists */
-	STUB_COPYING_READ_ONLY,	       /* CL_MEM_READ_ONLY host pointers are copied by kernels */
-	STUB_COPYING_WRITE_ONLY,       /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
-	STUB_COPYING_ABOVE,	       /* host pointers of more bytes are copied, unless 0 */
-	STUB_COPYING_FILES,	       /* mappings of files are copied */
-	STUB_COPYING_SHARED,	       /* mappings of shared memory and of dma-bufs are copied */
-	STUB_COPYING_DMABUFS,	       /* mappings of (fake) dma-bufs are copied */
-	STUB_COPYING_UNWRITABLE,       /* mappings without write permission are copied */
+	STUB_MAX_ALLOC,		  /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
+	STUB_TRAILING_SPACE,	  /* extension strings end with a space */
+	STUB_NO_IMAGES,		  /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
+	STUB_NO_FAILURE_BEHIND,	  /* a command behind a failed event hangs for ever */
+	STUB_ENQUEUE_DELAY,	  /* milliseconds until a command is in the queue */
+	STUB_KERNEL_FAIL,	  /* kernels end with the (negative) status */
+	STUB_FAULT_DELAY,	  /* milliseconds that an injected fault takes */
+	STUB_FAILED_HANDLE,	  /* a failing creating call also returns an unusable handle */
+	STUB_NO_CONTEXT_DEVICES,  /* contexts report no devices */
+	STUB_FAULT_STAYS,	  /* an injected fault repeats at each further call */
+	STUB_NO_NATIVE_KERNEL,	  /* devices lack CL_EXEC_NATIVE_KERNEL */
+	STUB_GPU,		  /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
+	STUB_HANG,		  /* while set, clFinish does not return */
+	STUB_FINISH_EARLY,	  /* clFinish does not wait for commands with wait lists */
+	STUB_COPYING_READ_ONLY,	  /* CL_MEM_READ_ONLY host pointers are copied by kernels */
+	STUB_COPYING_WRITE_ONLY,  /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
+	STUB_COPYING_ABOVE,	  /* host pointers of more bytes are copied, unless 0 */
+	STUB_COPYING_FILES,	  /* mappings of files are copied */
+	STUB_COPYING_SHARED,	  /* mappings of shared memory and of dma-bufs are copied */
+	STUB_COPYING_DMABUFS,	  /* mappings of (fake) dma-bufs are copied */
+	STUB_COPYING_UNWRITABLE,  /* mappings without write permission are copied */
 	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
 	STUB_COPYING_HOST_ACCESS,      /* objects with CL_MEM_HOST_* flags are copied by kernels */
 	STUB_COPYING_SEVERAL,	       /* host pointers to several mappings are copied */
@@ -131,7 +130,6 @@ enum stub_option {
 	STUB_IMAGES_END,    /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
 	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
 	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
-	STUB_HANG_WRITE_IMAGE, /* while set, clEnqueueWriteImage does not return */
 	STUB_PRELOADED, /* clCreateContext calls stub_preloaded(), and aborts without the function */
 	STUB_ADDS_VARIABLE, /* the driver adds to its variable: 1 at the first list of devices, 2 at the start */
 	STUB_DROP_DELAY, /* milliseconds from a command's end until its references are dropped */

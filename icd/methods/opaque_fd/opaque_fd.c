@@ -202,8 +202,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.context_release = opaque_fd_context_release,
 	.describe = opaque_fd_describe,
 	.proofs = opaque_fd_proofs,
-	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS |
-		  METHOD_REPLACES_HOST_PTR,
+	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,
 	.extension = EXTENSION,
 	.cpu_optional = true,
 };

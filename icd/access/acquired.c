@@ -246,31 +246,12 @@ static cl_int acquired_wait(cl_event event)
 	return err || status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }
 
-/*
- * The event of a bracketed command is a proxy: what is behind the command waits for the proxy, and the
- * application's event answers for the command.  A reference to each.
- */
-static cl_event acquired_unwrap(cl_event event)
-{
-	cl_event command = proxy_event_command(event);
-
-	next.clRetainEvent(command);
-	proxy_event_unwrap(event);
-	return command;
-}
-
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking)
 {
-	cl_event last = acquired_release(a, a->command), command = acquired_unwrap(a->command);
-	cl_int err = CL_SUCCESS;
+	cl_event release = acquired_release(a, a->command);
+	cl_int err = blocking ? acquired_wait(release ? release : a->command) : CL_SUCCESS;
 
-	if (last)
-		next.clReleaseEvent(a->command);
-	else
-		last = a->command;
-	if (blocking)
-		err = acquired_wait(last);
-	proxy_event_give(last, command, err ? NULL : event);
+	proxy_event_give(release, a->command, err ? NULL : event);
 	acquired_free(a);
 	return err;
 }

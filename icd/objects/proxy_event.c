@@ -110,11 +110,6 @@ static void proxy_event_end(struct proxy_event *gone)
 		next.clReleaseEvent(command);
 }
 
-void proxy_event_unwrap(cl_event event)
-{
-	proxy_event_end(proxy_event_drop(event));
-}
-
 cl_int proxy_event_release(cl_event event)
 {
 	struct proxy_event *gone = proxy_event_drop(event);

@@ -60,9 +60,6 @@ static inline void proxy_event_retain(cl_event event)
  */
 cl_int proxy_event_release(cl_event event);
 
-/* The layer keeps @event for itself, as the driver knows the event. */
-void proxy_event_unwrap(cl_event event);
-
 /* A pending callback holds the record.  The command, or NULL if @event is no proxy. */
 cl_event proxy_event_hold_callback(cl_event event);
 void proxy_event_put_callback(cl_event event);

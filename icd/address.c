@@ -12,7 +12,6 @@
 #include "icd/calls/kernel_pointer.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/objects/user_event.h"
 #include "icd/program.h"
 #include "icd/queries/describe.h"
 #include "icd/queries/proofs.h"
@@ -42,8 +41,6 @@ static void *address_wrap(const char *name, void *function)
 {
 	void *ours = function ? address_intercepted(name) : NULL;
 
-	if (function && !strncmp(name, "clEnqueueWaitSemaphores", 23))
-		user_event_add(); /* for ever: the application has another way to hold commands back */
 	if (!ours && function)
 		ours = command_buffer_function(name);
 	if (!ours && function)

@@ -82,10 +82,7 @@
 	F(clSetCommandQueueProperty)                \
 	F(clReleaseCommandQueue)                    \
 	F(clSetMemObjectDestructorCallback)         \
-	F(clSetProgramReleaseCallback)              \
-	/* user_event.c */                          \
-	F(clCreateUserEvent)                        \
-	F(clSetUserEventStatus)
+	F(clSetProgramReleaseCallback)
 
 /* Prototypes, of the types that the dispatch table has. */
 #define DECLARE(f) __typeof__(*next.f) layer_##f;

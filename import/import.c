@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "import/export/gdmabuf.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/ops.h"
 #include "util/log.h"
@@ -98,8 +99,6 @@ void import_put(struct import_region *region)
 
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (region->bracket)
-		region->bracket->put(region->bracket);
 	opaque_put(region->opaque);
 	region->ops->unpin(region);
 	free(region);
@@ -111,52 +110,24 @@ void import_released(struct import_region *region)
 		region->ops->released(region);
 }
 
-bool import_needs_end(const struct import_region *region)
+bool import_needs_bracket(const struct import_region *region)
 {
 	return region->ops->end_access && region->addr && !region->unsynced;
 }
 
-bool import_needs_bracket(const struct import_region *region)
-{
-	return import_needs_end(region) || region->bracket;
-}
-
-bool import_same_bracket(const struct import_region *a, const struct import_region *b)
-{
-	return a == b || (a->bracket && a->bracket == b->bracket && !import_needs_end(b));
-}
-
 int import_check_access(const struct import_region *region)
 {
-	return import_needs_end(region) ? region->ops->check_access(region) : 0;
+	return import_needs_bracket(region) ? region->ops->check_access(region) : 0;
 }
 
 int import_begin_access(struct import_region *region, unsigned int access)
 {
-	int ret = import_needs_end(region) ? region->ops->begin_access(region, access) : 0;
-
-	if (ret || !region->bracket)
-		return ret;
-	ret = region->bracket->begin(region->bracket);
-	if (ret)
-		import_end_access(region, access);
-	return ret;
-}
-
-void import_enqueued(struct import_region *region)
-{
-	if (region->bracket)
-		region->bracket->enqueued(region->bracket);
+	return import_needs_bracket(region) ? region->ops->begin_access(region, access) : 0;
 }
 
 int import_end_access(struct import_region *region, unsigned int access)
 {
-	return import_needs_end(region) ? region->ops->end_access(region, access) : 0;
-}
-
-void import_set_bracket(struct import_region *region, struct import_bracket *bracket)
-{
-	region->bracket = bracket;
+	return import_needs_bracket(region) ? region->ops->end_access(region, access) : 0;
 }
 
 void import_on_forget(void (*forget)(uint64_t kept))
@@ -174,15 +145,15 @@ unsigned int import_share_most(enum import_share share)
 	return opaque_share_most(share);
 }
 
-const char *import_describe_kept(unsigned int exporters)
+const char *import_describe_kept(void)
 {
-	return opaque_describe_kept(exporters);
+	return gdmabuf_watch_describe();
 }
 
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  unsigned int exporters, struct import_opaque *out)
+		  struct import_opaque *out)
 {
-	return opaque_get(region, uuid, exporters, &region->opaque, out);
+	return opaque_get(region, uuid, &region->opaque, out);
 }
 
 int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],

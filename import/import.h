@@ -67,12 +67,11 @@ struct import_region {
 	int fd;	     /* own dma-buf descriptor, or -1 */
 	struct descriptor_id id; /* of @fd */
 	unsigned int access; /* permitted by the memory; for a dma-buf maybe less than requested */
-	const char *read_only;		/* why a dma-buf permits no writing, a clause; or NULL */
-	unsigned int wanted;		/* of devices: the request, as far as permitted; not 0 */
-	bool reduced;			/* the request was for more: for reading and writing */
-	unsigned int kinds;		/* a bit for each enum import_kind in the region */
-	struct opaque *opaque;		/* set by import_opaque(), once */
-	struct import_bracket *bracket; /* NULL, or import_set_bracket()'s */
+	const char *read_only; /* why a dma-buf permits no writing, a clause; or NULL */
+	unsigned int wanted;   /* of devices: the request, as far as permitted; not 0 */
+	bool reduced;	       /* the request was for more: for reading and writing */
+	unsigned int kinds;    /* a bit for each enum import_kind in the region */
+	struct opaque *opaque; /* set by import_opaque(), once */
 	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
 	struct range pages; /* import/kinds/host.c: of an unaligned range */
 	bool listed;	    /* in import/kinds/host.c's list */
@@ -180,22 +179,17 @@ size_t import_memory_available(void);
  * Exporters make opaque descriptors.  Devices treat memory of each exporter differently.  An
  * exporter has a number below IMPORT_EXPORTERS.
  */
-#define IMPORT_EXPORTERS 3
+#define IMPORT_EXPORTERS 2
 
 /* The facts about an exporter that users of a descriptor need. */
 struct import_exporter {
 	const char *name;
-	const char *memory; /* part of a sentence: the memory that the exporter serves */
-	bool is_cached; /* devices keep in their caches what kernels read of the exporter's host memory */
+	const char *memory;	/* part of a sentence: the memory that the exporter serves */
 	bool has_device_memory; /* memory without a CPU address is the device's own */
 	bool has_pages;		/* takes host memory that the exporter has not allocated */
-	unsigned int unless;	/* not needed where @unless is zero copy; itself: needed */
 };
 
 const struct import_exporter *import_exporter_get(unsigned int exporter);
-
-/* False if the environment forbids the exporter. */
-bool import_exporter_is_allowed(unsigned int exporter);
 
 /*
  * A driver's buffer of a registration has a descriptor of the process.  The program's own descriptors
@@ -236,10 +230,8 @@ void import_on_shortage(bool (*give_up)(uint32_t count));
  * import_opaque - the region as memory for the drivers of one device
  * @region: unknown to other threads
  * @uuid: CL_DEVICE_UUID_KHR
- * @exporters: a bit for each exporter that may make the descriptor
  *
- * The first exporter that takes the memory makes the descriptor (import/opaque_fd/exporter.h).  The
- * first use of an exporter may load a library, which takes up to half a second.
+ * The memory decides which exporter makes the descriptor (import/opaque_fd/opaque.c).
  *
  * The memory stays in place while the caller has the descriptor, and while a driver's buffer of the
  * descriptor and the region live.  climport keeps no descriptor.
@@ -254,7 +246,7 @@ void import_on_shortage(bool (*give_up)(uint32_t count));
  *   -EFAULT, -ENOMEM, -EMFILE
  */
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  unsigned int exporters, struct import_opaque *out);
+		  struct import_opaque *out);
 
 /**
  * import_opaque_open - a descriptor of a registration
@@ -277,11 +269,8 @@ int import_opaque_open(struct import_region *region, const unsigned char uuid[IM
 int import_opaque_open_part(struct import_region *region,
 			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out);
 
-/*
- * How the host's memory stays registered between imports that @exporters (as above) make descriptors
- * for: a clause for people.  NULL: never.
- */
-const char *import_describe_kept(unsigned int exporters);
+/* How pages of the host stay registered between imports: a clause for people.  NULL: not at all. */
+const char *import_describe_kept(void);
 
 /**
  * import_sample - a page of host memory for opaque descriptors of @exporter
@@ -303,32 +292,13 @@ int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SI
 int import_sample_on_device(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
 			    size_t size, struct import_region **region);
 
-/*
- * What the user of a region adds to the region's bracket: work at the beginning, and nothing at the
- * end.  Regions may share the object; one beginning then serves all of them.
- */
-struct import_bracket {
-	/* A command is free to run.  Any thread, in callbacks of drivers, too.  0 or -errno, logged. */
-	int (*begin)(struct import_bracket *bracket);
-	/* The command of a begin() for which nothing had to wait is in its queue. */
-	void (*enqueued)(struct import_bracket *bracket);
-	void (*put)(struct import_bracket *bracket);
-};
-
-/* Takes over a reference to @bracket, before others see the region. */
-void import_set_bracket(struct import_region *region, struct import_bracket *bracket);
-
-/* Whether use needs a bracket: a dma-buf with a CPU mapping does, or a region with an added one. */
+/* Whether use needs a bracket: a dma-buf with a CPU mapping does. */
 bool import_needs_bracket(const struct import_region *region);
-bool import_needs_end(const struct import_region *region); /* a dma-buf's */
-
-/* Whether beginning access to @a begins access to @b as well. */
-bool import_same_bracket(const struct import_region *a, const struct import_region *b);
 
 /*
  * Brackets CPU access to a region that the kernel must keep coherent
  * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for the fences of the
- * buffer, and then begins the added bracket.  Regions that need neither return 0.
+ * buffer.  Regions that need no bracket return 0.
  *
  * -EIO if the program has closed the region's descriptor, which cannot be replaced.
  * import_check_access() returns the error without a bracket, logged.
@@ -336,9 +306,6 @@ bool import_same_bracket(const struct import_region *a, const struct import_regi
 int import_check_access(const struct import_region *region);
 int import_begin_access(struct import_region *region, unsigned int access);
 int import_end_access(struct import_region *region, unsigned int access);
-
-/* See struct import_bracket. */
-void import_enqueued(struct import_region *region);
 
 enum import_edge { IMPORT_BEGIN, IMPORT_END };
 

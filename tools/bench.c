@@ -23,7 +23,7 @@ static size_t bench_affordable(const struct bench *b)
 	return all && all / 8 < host ? all / 8 : host;
 }
 
-void bench_set_limits(struct bench *b)
+static void bench_set_limits(struct bench *b)
 {
 	const struct bench_options *options = b->options;
 	size_t most = bench_affordable(b), wanted = options->quick ? QUICK_SIZE : DEFAULT_SIZE;
@@ -70,7 +70,7 @@ static const struct bench_group {
 } bench_groups[] = {
 	{ "bandwidth", bench_bandwidth }, { "once", bench_once },	{ "frames", bench_frames },
 	{ "reuse", bench_reuse },	  { "latency", bench_latency }, { "launch", bench_launch },
-	{ "threads", bench_threads },	  { "query", bench_query },	{ "export", bench_export },
+	{ "query", bench_query },	  { "export", bench_export },
 };
 
 /* A busy machine takes longer than promised, though at most twice as long before the last group. */

@@ -109,7 +109,6 @@ int bench_command(const struct bench_options *options);
 
 /* bench_cl.c: the device.  If the driver fails, each function exits with a message. */
 void bench_choose(struct bench *b);
-void bench_set_limits(struct bench *b); /* bench.c */
 void bench_open(struct bench *b);
 void bench_close(struct bench *b);
 void bench_check(cl_int err, const char *what);
@@ -216,7 +215,6 @@ void bench_frames(struct bench *b);
 void bench_reuse(struct bench *b);
 void bench_latency(struct bench *b);
 void bench_launch(struct bench *b);
-void bench_threads(struct bench *b);
 void bench_query(struct bench *b);
 void bench_export(struct bench *b);
 
@@ -242,8 +240,6 @@ const sigset_t *bench_part_ends(void);
 int bench_part_command(struct bench *b);
 
 /* Parts, by the file of their group. */
-void bench_launch_part(struct bench *b);
-void bench_threads_part(struct bench *b);
 void bench_query_part(struct bench *b);
 void bench_queries_part(struct bench *b);
 

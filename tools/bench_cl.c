@@ -167,10 +167,10 @@ void bench_choose(struct bench *b)
 		    option_names(options->platform, i, name))
 			choose_of(b, platforms[i], options->device, &best);
 	if (!best)
-		bench_leave_out(b, "there is no such OpenCL platform or device; see climport info");
+		bench_fatal("there is no such OpenCL platform or device; see climport info");
 	host = bench_cl_describe(b->platform, b->device, CL_IMPORT_TYPE_HOST_ARM);
 	if (!host.method)
-		bench_leave_out(b, "this device imports no host memory: %s", host.why);
+		bench_fatal("this device imports no host memory: %s", host.why);
 	dmabuf = bench_cl_describe(b->platform, b->device, CL_IMPORT_TYPE_DMA_BUF_ARM);
 	b->way = host.method;
 	b->why = host.why;

@@ -65,35 +65,19 @@ static void bench_launch_report(struct bench *b, const struct racer *racer,
 		     "<= 1.05");
 }
 
-/* What Vulkan's exports cost more, where the kernel's driver refuses RM. */
-static void bench_launch_report_vulkan(struct bench *b, size_t size)
-{
-	double waits[2][BENCH_FIGURE_NUMBERS];
-
-	if (!b->is_cuda || bench_part_run(b, "launch", "CLIMPORT_NVIDIA_BY=vulkan", waits[0],
-					  2 * BENCH_FIGURE_NUMBERS) != 2 * BENCH_FIGURE_NUMBERS)
-		return;
-	bench_report(b, GROUP, "enqueue + finish: native buffer, Vulkan's process", size,
-		     bench_figure_times(bench_part_figure(waits[0]), 1e6), "us", NULL);
-	bench_report(b, GROUP, "enqueue + finish: imported by Vulkan", size,
-		     bench_figure_times(bench_part_figure(waits[1]), 1e6), "us", NULL);
-}
-
 static size_t bench_launch_size(const struct bench *b)
 {
 	return BENCH_SMALLEST << 4 < b->largest ? BENCH_SMALLEST << 4 : b->largest;
 }
 
-/* A race of the kinds of a set of bits.  Returns how many there are. */
-static size_t bench_launch_race(struct bench *b, unsigned int kinds, struct memory *memory,
-				struct racer *racers)
+/* A race of all kinds.  Returns how many there are. */
+static size_t bench_launch_race(struct bench *b, struct memory *memory, struct racer *racers)
 {
 	size_t count = 0;
 
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
 		memory[kind] = (struct memory){ 0 };
-		if (kinds & 1u << kind &&
-		    !bench_memory_create(b, &memory[kind], kind, bench_launch_size(b)) &&
+		if (!bench_memory_create(b, &memory[kind], kind, bench_launch_size(b)) &&
 		    !memory_create(b, &memory[kind]))
 			racers[count++] = (struct racer){ .name = memory_names[kind],
 							  .run = bench_launch_one,
@@ -112,18 +96,6 @@ static void bench_launch_release(struct memory *memory)
 	}
 }
 
-void bench_launch_part(struct bench *b)
-{
-	struct memory memory[MEMORY_KINDS];
-	struct racer racers[MEMORY_KINDS];
-	size_t count =
-		bench_launch_race(b, 1u << MEMORY_NATIVE | 1u << MEMORY_PLAIN, memory, racers);
-
-	for (size_t i = 0; i < count; i++)
-		bench_part_print_figure(&racers[i].figure[LAUNCH_WAIT]);
-	bench_launch_release(memory);
-}
-
 void bench_launch(struct bench *b)
 {
 	const size_t size = bench_launch_size(b);
@@ -132,9 +104,8 @@ void bench_launch(struct bench *b)
 	size_t count;
 
 	bench_progress("empty kernels");
-	count = bench_launch_race(b, ~0u, memory, racers);
+	count = bench_launch_race(b, memory, racers);
 	for (size_t i = 0; i < count; i++)
 		bench_launch_report(b, &racers[i], &racers[0], size);
 	bench_launch_release(memory);
-	bench_launch_report_vulkan(b, size);
 }

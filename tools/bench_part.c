@@ -14,14 +14,11 @@
 static const struct bench_part {
 	const char *name;
 	void (*run)(struct bench *b);
-	bool has_device; /* run() gets an open device */
 	const char *set; /* NULL, or NAME=VALUE for the environment */
 } bench_parts[] = {
-	{ "launch", bench_launch_part, true, NULL },
-	{ "threads", bench_threads_part, true, NULL },
-	{ "queries", bench_queries_part, false, NULL },
+	{ "queries", bench_queries_part, NULL },
 	/* The layer's advice to programs that import nothing is not for the user of bench. */
-	{ "query", bench_query_part, false, "CLIMPORT_LOG=off" },
+	{ "query", bench_query_part, "CLIMPORT_LOG=off" },
 };
 
 static FILE *bench_part_numbers;
@@ -53,13 +50,6 @@ static void bench_part_divert(void)
 		bench_fatal("no descriptor for a part's numbers: %m");
 }
 
-static void bench_part_open(struct bench *b)
-{
-	bench_choose(b);
-	bench_set_limits(b);
-	bench_open(b);
-}
-
 int bench_part_command(struct bench *b)
 {
 	const size_t count = sizeof(bench_parts) / sizeof(bench_parts[0]);
@@ -72,11 +62,7 @@ int bench_part_command(struct bench *b)
 	bench_part_divert();
 	if (part->set)
 		putenv((char *)part->set);
-	if (part->has_device)
-		bench_part_open(b);
 	part->run(b);
-	if (part->has_device)
-		bench_close(b);
 	return ferror(bench_part_numbers) | fclose(bench_part_numbers) ? 1 : 0;
 }
 

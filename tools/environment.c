@@ -44,8 +44,6 @@ const struct environment_variable environment_variables[] = {
 	  "for services whose seccomp filter kills for a new process. With here and off the caller "
 	  "also tests images of imports, which end the caller if the driver crashes, and device "
 	  "memory of 512 MiB and more is not imported unless a result is kept (NVIDIA)" },
-	{ "CLIMPORT_NVIDIA_BY", "layer, library", NULL, "RM, and Vulkan where RM does not work",
-	  "which of NVIDIA's interfaces exports pages. For tests" },
 	{ "CLIMPORT_LIBRARY", "Python", "a file", "libclimport.so.0",
 	  "the library of the Python package" },
 	{ "CLIMPORT_NUMBA_VMM", "Python", NULL, "0",

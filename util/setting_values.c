@@ -14,7 +14,6 @@ static const struct setting {
 	{ "CLIMPORT_LOG", "error, debug, off, none or 0" },
 	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "1 or 0" },
 	{ "CLIMPORT_PROBE", "process, here or off" },
-	{ "CLIMPORT_NVIDIA_BY", "rm or vulkan" },
 	{ "CLIMPORT_NUMBA_VMM", "1 or 0" },
 	{ "CLIMPORT_NUMBA_SYNC", "1 or 0" },
 	{ "CLIMPORT_NET_PROVIDER", "verbs, tcp or none" },

@@ -5,27 +5,6 @@
 #include "icd/layer.h"
 #include "icd/objects/context.h"
 #include "icd/objects/proxy_event.h"
-#include "icd/objects/user_event.h"
-
-/* Nothing can come between the enqueue and the command.  Regions without an end share a bracket. */
-static cl_int access_begin_now(struct access *a, const struct region_set *set)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		int error = import_begin_access(set->regions[i], 0);
-
-		if (error)
-			return error_to_cl(error);
-	}
-	a->begun = set->regions[0];
-	import_hold(a->begun);
-	return CL_SUCCESS;
-}
-
-void access_enqueued(struct access *a)
-{
-	import_enqueued(a->begun);
-	import_put(a->begun);
-}
 
 /* The layer needs the event of the command. */
 static void access_take_event(struct access *a)
@@ -90,12 +69,9 @@ static cl_int access_begin_set(struct access *a, cl_command_queue queue,
 {
 	const bool may_join = edges & ACCESS_JOIN && !a->num_wait;
 
-	if (may_join && region_set_needs_end(set) && access_join(a, queue, set))
+	if (may_join && access_join(a, queue, set))
 		return CL_SUCCESS;
 	queue_bracket_close(queue);
-	if (edges & ACCESS_BEGIN && !a->num_wait && !user_event_is_pending() &&
-	    !region_set_needs_end(set))
-		return access_begin_now(a, set);
 	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
 	if (may_join)
 		a->wait = NULL;

@@ -18,9 +18,6 @@
  *
  * Some imports are acquired before the command and released behind, outside of the bracket
  * (access/acquired.h).
- *
- * Access to some memory has a beginning and no end.  If nothing can come between the enqueue and the
- * command, such access begins at the enqueue, without events.
  */
 #ifndef ICD_ACCESS_ACCESS_H
 #define ICD_ACCESS_ACCESS_H
@@ -39,7 +36,6 @@ struct access {
 
 	struct bracket *bracket;     /* NULL: no bracket */
 	struct queue_bracket *queue; /* entered: @bracket is the queue's open bracket; or NULL */
-	struct import_region *begun; /* access has begun at the enqueue: a region, held; or NULL */
 	cl_event *app_event;
 	cl_event command;
 	struct acquired *acquired; /* NULL: nothing was acquired */
@@ -55,7 +51,6 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 	a->event = event;
 	a->bracket = NULL;
 	a->queue = NULL;
-	a->begun = NULL;
 	a->acquired = NULL;
 }
 
@@ -79,9 +74,6 @@ static inline cl_bool access_blocking(const struct access *a, cl_bool blocking)
 	return a->bracket || a->acquired ? CL_FALSE : blocking;
 }
 
-/* The command whose access has begun at the enqueue is in its queue, or was refused. */
-void access_enqueued(struct access *a);
-
 /* access_end() of a bracketed command, and of a command with acquired imports. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
 cl_int access_release(struct access *a, cl_int err, cl_bool blocking);
@@ -96,8 +88,6 @@ cl_int access_release(struct access *a, cl_int err, cl_bool blocking);
  */
 static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {
-	if (a->begun)
-		access_enqueued(a);
 	if (a->bracket)
 		err = access_finish(a, err, blocking && !a->acquired);
 	return a->acquired ? access_release(a, err, blocking) : err;

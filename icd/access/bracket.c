@@ -71,8 +71,6 @@ cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsi
 	if (!b)
 		return CL_OUT_OF_HOST_MEMORY;
 	b->edges = edges & ACCESS_BOTH;
-	if (!region_set_needs_end(set))
-		b->edges &= ~(unsigned int)ACCESS_END;
 	b->queue = queue;
 	b->mem = set->import->handle;
 	b->by_marker = memobj_markers_wait(set->import);
@@ -114,11 +112,6 @@ const cl_event *bracket_wait_list(const struct bracket *b)
 bool bracket_admits(const struct bracket *b, const struct region_set *set)
 {
 	return region_set_covers(&b->set, set);
-}
-
-bool bracket_needs_end(const struct bracket *b)
-{
-	return b->edges & ACCESS_END;
 }
 
 bool bracket_uses(const struct bracket *b, const struct import_region *region)

@@ -32,7 +32,7 @@ struct bracket;
 /**
  * bracket_create - a bracket without START
  * @set: from region_set_add_all(), not empty
- * @edges: enum access_edges; ACCESS_END is left out if no region has to be ended
+ * @edges: enum access_edges
  *
  * Returns CL_SUCCESS or an error, logged.  Undone by bracket_cancel() or bracket_end().
  */
@@ -54,7 +54,6 @@ const cl_event *bracket_wait_list(const struct bracket *b);
 /* Whether the bracket serves a kernel that uses @set. */
 bool bracket_admits(const struct bracket *b, const struct region_set *set);
 
-bool bracket_needs_end(const struct bracket *b);
 bool bracket_uses(const struct bracket *b, const struct import_region *region);
 
 /* Room for one more event in bracket_add().  False: no memory. */

@@ -142,8 +142,8 @@ static void queue_bracket_open(struct queue_bracket *q, const struct region_set 
 		return;
 	/* Counted before idle_watch(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
-	if (atomic_load(&forbidden) || !bracket_needs_end(b) ||
-	    !idle_watch(&queue_bracket_watcher) || bracket_begin(b, 0, NULL)) {
+	if (atomic_load(&forbidden) || !idle_watch(&queue_bracket_watcher) ||
+	    bracket_begin(b, 0, NULL)) {
 		atomic_fetch_sub(&queue_bracket_count, 1);
 		bracket_cancel(b);
 		return;

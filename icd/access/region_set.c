@@ -37,7 +37,7 @@ static bool region_set_serves(const struct region_set *set, const struct import_
 			      unsigned int access)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (import_same_bracket(set->regions[i], region) && !(access & ~set->access[i]))
+		if (set->regions[i] == region && !(access & ~set->access[i]))
 			return true;
 	return false;
 }
@@ -92,14 +92,6 @@ void region_set_put(struct region_set *set)
 	while (set->count)
 		import_put(set->regions[--set->count]);
 	region_set_free(set);
-}
-
-bool region_set_needs_end(const struct region_set *set)
-{
-	for (size_t i = 0; i < set->count; i++)
-		if (import_needs_end(set->regions[i]))
-			return true;
-	return false;
 }
 
 bool region_set_has(const struct region_set *set, const struct import_region *region)

@@ -35,9 +35,6 @@ void region_set_free(struct region_set *set);
 bool region_set_hold(struct region_set *held, const struct region_set *set);
 void region_set_put(struct region_set *set);
 
-/* Whether access to a region has to be ended, too. */
-bool region_set_needs_end(const struct region_set *set);
-
 bool region_set_has(const struct region_set *set, const struct import_region *region);
 
 /* Whether @set has all regions of @part, with their access. */

@@ -19,7 +19,7 @@ static cl_int host_map_record(struct host_map *m)
 {
 	struct bracket *bracket = m->access.bracket;
 
-	if (!bracket || !import_needs_end(bracket_region(bracket)))
+	if (!bracket)
 		return CL_SUCCESS;
 	m->mapping = mapping_create(bracket);
 	return m->mapping ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;

@@ -140,7 +140,7 @@ static cl_int rounds_run_one(struct session *s, const struct selftest_memory *me
 		p[0] = p[1] = p[2] = seed;
 		p[3] = host;
 	}
-	err = memory->begin ? memory->begin(s->context, memory->arg) : CL_SUCCESS;
+	err = memory->begin ? memory->begin(memory->arg) : CL_SUCCESS;
 	if (!err)
 		err = rounds_run_kernels(s, memory, a, b, value);
 	if (!err && memory->end)
@@ -151,7 +151,7 @@ static cl_int rounds_run_one(struct session *s, const struct selftest_memory *me
 	return err ? err : 1;
 }
 
-cl_int rounds_run(struct session *s, const struct selftest_memory *memory)
+static cl_int rounds_run(struct session *s, const struct selftest_memory *memory)
 {
 	cl_mem a, b;
 	cl_int err, result;
@@ -187,8 +187,6 @@ cl_int rounds_run_on_all(struct session *s, const struct selftest_memory *memory
 		if (!result)
 			result = rounds_run(s, memory);
 	}
-	if (memory->finish)
-		memory->finish(memory->arg);
 	return result;
 }
 

@@ -15,7 +15,6 @@ struct rounds_part {
 };
 
 /* All return 1: zero copy, 0: copied, or an error of OpenCL. */
-cl_int rounds_run(struct session *s, const struct selftest_memory *memory);
 /* On each device.  The queue is of the first device. */
 cl_int rounds_run_on_all(struct session *s, const struct selftest_memory *memory);
 cl_int rounds_run_part(struct session *s, struct rounds_part *part);

@@ -55,7 +55,7 @@ struct selftest_memory {
 	cl_mem (*create)(cl_context context, bool reader, void *arg, cl_int *err);
 
 	/* NULL, or called after a write of the host and before a kernel runs. */
-	cl_int (*begin)(cl_context context, void *arg);
+	cl_int (*begin)(void *arg);
 
 	/* NULL, or called when the kernels are done, and before the host reads. */
 	cl_int (*end)(void *arg);
@@ -63,8 +63,6 @@ struct selftest_memory {
 	/* With apart: NULL, or enqueues a command before (@begins) and behind the kernels. */
 	cl_int (*edge)(cl_command_queue queue, bool begins, const cl_mem buffers[2], void *arg);
 
-	/* NULL, or gives up what begin() has made in the context. */
-	void (*finish)(void *arg);
 	unsigned int rounds;
 	bool write_only; /* the kernel writes through both buffers and does not read */
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "import/export/gdmabuf.h"
 #include "import/export/origin.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/pinnable.h"
+#include "import/nvidia/rm/rm.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_registered.h"
@@ -29,22 +29,13 @@ struct opaque {
 	struct opaque_hold hold; /* a registration */
 	uintptr_t address;	 /* with a registration: of the import */
 	size_t size;		 /* with a registration: of the import */
-	unsigned int exporter;	 /* of the memory */
-	void *memory;		 /* NULL: the driver's buffer alone keeps the memory */
 };
 
 /* A request, which goes down the ways. */
 struct opaque_want {
 	const unsigned char *uuid;
-	unsigned int exporters; /* a bit for each that may make the descriptor */
-	bool may_keep;		/* host memory that the program may write */
+	bool may_keep; /* host memory that the program may write */
 };
-
-/* No second exporter is asked: exporters refuse the same memory. */
-static const struct opaque_exporter *opaque_exporter(const struct opaque_want *want)
-{
-	return opaque_exporter_get(opaque_exporter_choose(want->exporters));
-}
 
 /* Whole pages of a range. */
 struct opaque_pages {
@@ -77,29 +68,21 @@ static int opaque_by_registration(uintptr_t address, size_t size, struct opaque 
 	return 0;
 }
 
-/* A new descriptor of an exporter's. */
-static void opaque_describe(unsigned int exporter, const struct opaque_export *export,
-			    struct opaque *opaque, struct import_opaque *out)
-{
-	opaque->exporter = exporter;
-	opaque->memory = export->memory;
-	*out = (struct import_opaque){ .fd = export->fd, .exporter = exporter };
-}
-
 /* Whole pages for the import alone. */
-static int opaque_by_own_pages(unsigned int exporter, const unsigned char *uuid, uintptr_t address,
-			       size_t size, struct opaque *opaque, struct import_opaque *out)
+static int opaque_by_own_pages(const unsigned char *uuid, uintptr_t address, size_t size,
+			       struct import_opaque *out)
 {
 	struct opaque_pages pages = opaque_pages_of(address, size);
-	struct opaque_export export = { .fd = -1 };
-	int ret = opaque_exporter_get(exporter)->import_host(uuid, (void *)pages.base, pages.size,
-							     &export);
+	int fd, ret = rm_import_host(uuid, (void *)pages.base, pages.size, &fd);
 
 	if (ret)
 		return ret;
-	opaque_describe(exporter, &export, opaque, out);
-	out->offset = address - pages.base;
-	out->size = pages.size;
+	*out = (struct import_opaque){
+		.fd = fd,
+		.offset = address - pages.base,
+		.size = pages.size,
+		.exporter = OPAQUE_BY_RM,
+	};
 	return 0;
 }
 
@@ -118,12 +101,9 @@ static int opaque_get_kept(uintptr_t address, size_t size, struct opaque_hold *h
 static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, size_t size,
 			   struct opaque *opaque, struct import_opaque *out)
 {
-	unsigned int exporter = opaque_exporter_choose(want->exporters);
-	const struct opaque_exporter *row = opaque_exporter_get(exporter);
-
-	if (want->may_keep && row->keeps_pages && !opaque_get_kept(address, size, &opaque->hold))
+	if (want->may_keep && !opaque_get_kept(address, size, &opaque->hold))
 		return opaque_by_registration(address, size, opaque, out);
-	return opaque_by_own_pages(exporter, want->uuid, address, size, opaque, out);
+	return opaque_by_own_pages(want->uuid, address, size, out);
 }
 
 /*
@@ -134,8 +114,7 @@ static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, si
 static bool opaque_find_watched(const struct opaque_want *want, uintptr_t address, size_t size,
 				struct opaque_hold *hold)
 {
-	if (!want->may_keep || !opaque_exporter(want)->keeps_pages ||
-	    !opaque_watched_find(address, size, hold))
+	if (!want->may_keep || !opaque_watched_find(address, size, hold))
 		return false;
 	if (!opaque_registered_has(address, size))
 		return true;
@@ -143,7 +122,7 @@ static bool opaque_find_watched(const struct opaque_want *want, uintptr_t addres
 	return false;
 }
 
-/* CUDA's memory by CUDA, other pages by another exporter. */
+/* CUDA's memory by CUDA, other pages by RM. */
 static int opaque_by_address(const struct opaque_want *want, uintptr_t address, size_t size,
 			     struct opaque *opaque, struct import_opaque *out)
 {
@@ -166,32 +145,18 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 	return opaque_by_pages(want, address, size, opaque, out);
 }
 
-/* Whether the device takes the dma-buf of memory that has no other descriptor. */
-static bool opaque_takes_all_dmabufs(const struct opaque_want *want)
+static int opaque_by_dmabuf(const unsigned char *uuid, const struct import_region *region,
+			    struct import_opaque *out)
 {
-	const struct opaque_exporter *exporter = opaque_exporter(want);
-
-	return exporter->takes_all_dmabufs && exporter->takes_all_dmabufs(want->uuid);
-}
-
-static bool opaque_takes_dmabufs(const struct opaque_want *want)
-{
-	return !opaque_exporter(want)->takes_all_dmabufs || opaque_takes_all_dmabufs(want);
-}
-
-/* A dma-buf as a dma-buf, where the exporter can. */
-static int opaque_by_dmabuf(const struct opaque_want *want, const struct import_region *region,
-			    struct opaque *opaque, struct import_opaque *out)
-{
-	unsigned int exporter = opaque_exporter_choose(want->exporters);
-	struct opaque_export export = { .fd = -1 };
-	int ret = opaque_exporter_get(exporter)->import_dmabuf(want->uuid, region->fd, region->size,
-							       &export);
+	int fd, ret = rm_import_dmabuf(uuid, region->fd, region->size, &fd);
 
 	if (ret)
 		return ret;
-	opaque_describe(exporter, &export, opaque, out);
-	out->size = region->size;
+	*out = (struct import_opaque){
+		.fd = fd,
+		.size = region->size,
+		.exporter = OPAQUE_BY_RM,
+	};
 	return 0;
 }
 
@@ -199,8 +164,6 @@ static void opaque_put_resources(struct opaque *opaque)
 {
 	if (opaque->hold.of)
 		opaque_cache_put(&opaque->hold);
-	if (opaque->memory)
-		opaque_exporter_get(opaque->exporter)->free(opaque->memory);
 	*opaque = (struct opaque){ 0 };
 }
 
@@ -231,25 +194,17 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 /*
  * A dma-buf of unknown memory: as a dma-buf, or by the CPU's mapping if the mapping can
  * be pinned.  Few mappings can: udmabuf, dma-heaps and V4L2 map pages as VM_PFNMAP or VM_IO, which
- * get_user_pages() refuses.  i915 maps shared memory.  The reason for the user is the exporter's.
+ * get_user_pages() refuses.  i915 maps shared memory.  The reason for the user is RM's.
  */
 static int opaque_of_foreign(const struct opaque_want *want, const struct import_region *region,
 			     struct opaque *opaque, struct import_opaque *out)
 {
-	int ret;
+	int ret = opaque_by_dmabuf(want->uuid, region, out);
 
-	if (opaque_takes_dmabufs(want)) {
-		ret = opaque_by_dmabuf(want, region, opaque, out);
-		if (ret != -EOPNOTSUPP || !region->addr ||
-		    !pinnable_is(region->addr, region->size, PINNABLE_MEMORY))
-			return ret;
-	}
-	if (region->addr)
-		return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
-	return log_errno(EOPNOTSUPP,
-			 "the dma-buf has no CPU mapping, %s takes none on this device, and it is "
-			 "not of CUDA memory of this process",
-			 opaque_exporter(want)->facts.name);
+	if (ret != -EOPNOTSUPP || !region->addr ||
+	    !pinnable_is(region->addr, region->size, PINNABLE_MEMORY))
+		return ret;
+	return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
 }
 
 /* The origin comes first, since its address stays. */
@@ -258,11 +213,7 @@ static int opaque_of_dmabuf(const struct opaque_want *want, const struct import_
 {
 	int ret = opaque_by_origin(want, region, opaque, out);
 
-	if (ret == -ENOENT)
-		return opaque_of_foreign(want, region, opaque, out);
-	if (ret == -EOPNOTSUPP && opaque_takes_all_dmabufs(want))
-		return opaque_by_dmabuf(want, region, opaque, out);
-	return ret;
+	return ret == -ENOENT ? opaque_of_foreign(want, region, opaque, out) : ret;
 }
 
 static int opaque_of_region(const struct opaque_want *want, const struct import_region *region,
@@ -274,11 +225,10 @@ static int opaque_of_region(const struct opaque_want *want, const struct import_
 }
 
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out)
+	       struct opaque **opaque, struct import_opaque *out)
 {
 	struct opaque_want want = {
 		.uuid = uuid,
-		.exporters = exporters,
 		.may_keep = region->fd < 0 && region->access & IMPORT_WRITE && !region->is_sample,
 	};
 	struct opaque *o = calloc(1, sizeof(*o));
@@ -303,10 +253,10 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	return 0;
 }
 
-/* Whether an import has fewer pages than the registration, and an exporter for the pages. */
+/* Whether an import has fewer pages than the registration.  CUDA exports whole allocations. */
 static bool opaque_is_part(const struct opaque *opaque, const struct import_opaque *out)
 {
-	return opaque_exporter_get(out->exporter)->import_host &&
+	return out->exporter == OPAQUE_BY_RM &&
 	       opaque_pages_of(opaque->address, opaque->size).size < out->size;
 }
 
@@ -317,8 +267,7 @@ static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uui
 	int ret;
 
 	do
-		ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size,
-					  opaque, out);
+		ret = opaque_by_own_pages(uuid, opaque->address, opaque->size, out);
 	while (shortage_retry(&retry, ret));
 	if (!ret)
 		opaque_cache_put(&opaque->hold);
@@ -375,13 +324,6 @@ void opaque_put(struct opaque *opaque)
 		return;
 	opaque_put_resources(opaque);
 	free(opaque);
-}
-
-const char *opaque_describe_kept(unsigned int exporters)
-{
-	const struct opaque_want want = { .exporters = exporters };
-
-	return opaque_exporter(&want)->keeps_pages ? gdmabuf_watch_describe() : NULL;
 }
 
 static _Atomic(opaque_forget_fn) opaque_forgetter;

@@ -10,7 +10,7 @@ struct opaque;
 
 /* @opaque is set on success; drop it with opaque_put().  @out has a descriptor, or @kept. */
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out);
+	       struct opaque **opaque, struct import_opaque *out);
 
 /* See import_opaque_open(). */
 int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE], bool may_keep,
@@ -19,9 +19,6 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 /* See import_opaque_open_part(). */
 int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
 		     struct import_opaque *out);
-
-/* See import_describe_kept(). */
-const char *opaque_describe_kept(unsigned int exporters);
 
 /* @opaque may be NULL. */
 void opaque_put(struct opaque *opaque);

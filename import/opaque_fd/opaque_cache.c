@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "import/opaque_fd/exporter.h"
+#include "import/nvidia/rm/rm.h"
 #include "util/idle.h"
 #include "util/log.h"
 #include "util/publish.h"
@@ -197,16 +197,10 @@ int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid,
 {
 	const struct opaque_source *source = hold->of->source;
 	const struct cache_pin *pin = hold->ref.pin;
-	struct opaque_export export;
-	int ret;
 
 	if (source->open)
 		return source->open(pin, uuid, fd);
-	ret = opaque_exporter_get(source->exporter)
-		      ->import_host(uuid, (void *)pin->base, pin->size, &export);
-	if (!ret)
-		*fd = export.fd;
-	return ret;
+	return rm_import_host(uuid, (void *)pin->base, pin->size, fd);
 }
 
 static void opaque_cache_tidy_by_idle(struct opaque_cache *of)

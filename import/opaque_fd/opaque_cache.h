@@ -39,7 +39,7 @@ struct opaque_source {
 	enum import_share share; /* struct import_opaque's */
 	/*
 	 * A new descriptor of all of the memory for the device; 0 or a negative errno, logged.
-	 * NULL: of the pin's pages, by @exporter.
+	 * NULL: of the pin's pages, by RM.
 	 */
 	int (*open)(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
 	/* NULL: the memory is the host's. */

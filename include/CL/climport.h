@@ -341,8 +341,8 @@ void climport_drop_all(void);
  * @kind: CLIMPORT_HOST or CLIMPORT_DEVICE
  * @size: bytes
  * @alignment: a power of two, at most 2 MiB; 0 for 512
- * @uuid: of the device that will import the memory: CL_DEVICE_UUID_KHR, which equals the UUIDs of
- *	CUDA and Vulkan; NULL for host pages that any device with method host_ptr imports
+ * @uuid: of the device that will import the memory: CL_DEVICE_UUID_KHR, which equals CUDA's
+ *	UUID; NULL for host pages that any device with method host_ptr imports
  * @address: set to the memory; for CLIMPORT_DEVICE a CUDA device pointer, which the CPU cannot use
  *
  * CLIMPORT_HOST without @uuid is anonymous memory, or the memory of a memfd where udmabuf alone can

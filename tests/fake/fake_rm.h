@@ -48,9 +48,8 @@ struct fake_rm {
 	unsigned int gpu_count;
 	struct fake_rm_gpu gpu[FAKE_RM_GPUS]; /* UUIDs 1, 2, 3 ... */
 	struct fake_rm_release release;	      /* 580.159.04 */
-	bool cached; /* the GPU caches bytes that kernels read, whatever the program asks for */
-	bool copied; /* the stub's kernels work on a copy of the memory */
-	const void *refused;  /* a host address that cannot be pinned */
+	bool copied;			      /* the stub's kernels work on a copy of the memory */
+	const void *refused;		      /* a host address that cannot be pinned */
 	const char *exporter; /* exp_name of memfds whose names begin with fake-dmabuf */
 
 	/*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The "opaque" descriptors of the fakes of CUDA, Vulkan, RM and OpenCL: a memfd with the address of the
+ * The "opaque" descriptors of the fakes of CUDA, RM and OpenCL: a memfd with the address of the
  * memory in the importing process.
  */
 #ifndef FAKE_OPAQUE_H

@@ -330,7 +330,7 @@ static int fake_rm_write_descriptor(const struct rm_export *e, const struct fake
 		.magic = FAKE_OPAQUE_MAGIC,
 		.memory = memory->bytes,
 		.size = memory->size,
-		.cached = fake_rm.cached || memory->is_cached,
+		.cached = memory->is_cached,
 		.copied = fake_rm.copied,
 	};
 

@@ -84,21 +84,11 @@ static const struct kind pinned_kinds[] = {
 	{ "file_private", MAP_PRIVATE, kind_open_disk, 0 },
 };
 
-/* CLIMPORT_NVIDIA_BY: Vulkan pins no private mapping of a file, and RM does. */
-static bool kind_is_refused(const struct kind *kind)
-{
-	const char *by = getenv("CLIMPORT_NVIDIA_BY");
-
-	return kind->open == kind_open_disk && by && !strcmp(by, "vulkan");
-}
-
 /* Skips the test if the machine has no such memory.  @at: NULL or the place. */
 static unsigned char *kind_map_at(const struct kind *kind, int fd, void *at)
 {
 	void *p;
 
-	if (kind_is_refused(kind))
-		test_skip("Vulkan pins no mapping of a file");
 	if (kind->open && fd < 0)
 		test_skip("no file of the kind: %m");
 	p = mmap(at, SIZE, BOTH, kind->flags | (at ? MAP_FIXED : 0), fd, 0);

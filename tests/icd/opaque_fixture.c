@@ -6,11 +6,8 @@
 
 unsigned char uuid[16];
 
-struct fake_vulkan *opaque_reset(void)
+void opaque_reset(void)
 {
-	struct fake_vulkan *vk = fake_vulkan();
-
-	EXPECT(vk);
 	fixture_reset();
 	fixture_create_cache();
 	fake_cuda_reset(1);
@@ -19,9 +16,8 @@ struct fake_vulkan *opaque_reset(void)
 	stub_set(STUB_NO_CONTEXT_CALLBACKS, 1);
 	stub_set(STUB_OWN_REFERENCES, 1);
 	stub_uuid(0, uuid);
-	vk->fail_call = 0;
-	memcpy(vk->gpu[0].uuid, uuid, sizeof(uuid));
-	return vk;
+	fake_rm_reset(1);
+	memcpy(fake_rm.gpu[0].uuid, uuid, sizeof(uuid));
 }
 
 const char *opaque_read_method(cl_uint type)
@@ -35,14 +31,10 @@ const char *opaque_read_method(cl_uint type)
 	return d.method ? d.method : "refused";
 }
 
-struct fake_vulkan *open_caching(void)
+void opaque_begin(void)
 {
-	struct fake_vulkan *vk = opaque_reset();
-
-	stub_set(STUB_OPAQUE_CACHED, 1);
 	fixture_open();
 	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
-	return vk;
 }
 
 void opaque_close(void)

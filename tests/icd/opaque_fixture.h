@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The method opaque_fd on fakes of Vulkan and CUDA.  Each test keeps results of self-tests in a new
- * directory.
+ * The method opaque_fd on fakes of CUDA and of NVIDIA's resource manager (RM).  Each test keeps
+ * results of self-tests in a new directory.
  */
 #ifndef TESTS_ICD_OPAQUE_FIXTURE_H
 #define TESTS_ICD_OPAQUE_FIXTURE_H
@@ -9,26 +9,23 @@
 #include "fixture.h"
 #include "icd/queries/describe.h"
 #include "fake_cuda.h"
-#include "fake_vulkan.h"
+#include "fake_rm.h"
 
 #define PAGE 4096
 #define ALIGN 128 /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
 
 extern unsigned char uuid[16];
 
-struct fake_vulkan *opaque_reset(void);
+/* The controls are at their defaults, and no layer is loaded. */
+void opaque_reset(void);
 
 typedef describe_device_fn describe_fn;
 
 /* The name of the method by which the layer imports memory of @type. */
 const char *opaque_read_method(cl_uint type);
 
-/*
- * Opens the fixture with devices like NVIDIA's, which cache host memory after a kernel has read the
- * memory.
- */
-struct fake_vulkan *open_caching(void);
-
+/* Loads the layer, whose method for host memory has to be opaque_fd. */
+void opaque_begin(void);
 void opaque_close(void);
 
 size_t opaque_query_size(cl_mem mem, cl_mem_info name);

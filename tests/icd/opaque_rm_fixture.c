@@ -2,20 +2,12 @@
 #include "opaque_rm_fixture.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
-struct fake_vulkan *opaque_rm_reset(void)
+void opaque_rm_reset(void)
 {
-	struct fake_vulkan *vk = opaque_reset();
-
-	stub_set(STUB_OPAQUE_CACHED, 1);
-	fake_rm_reset(1);
-	memcpy(fake_rm.gpu[0].uuid, uuid, sizeof(uuid));
+	opaque_reset();
 	fake_gdmabuf.open_error = ENOENT;
-	unsetenv("CLIMPORT_NVIDIA_BY");
-	vk->calls = vk->imports = 0;
-	return vk;
 }
 
 void opaque_rm_close_nodes(void)
@@ -27,18 +19,11 @@ void opaque_rm_close_nodes(void)
 			close(fd);
 }
 
-void opaque_rm_open(void)
-{
-	fixture_open();
-	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
-}
-
 void opaque_rm_close(void)
 {
 	opaque_close();
 	EXPECT_EQ(fake_rm.misuses, 0);
 	EXPECT_EQ(fake_rm_held().objects, 0);
-	unsetenv("CLIMPORT_NVIDIA_BY");
 	fake_rm.is_present = false;
 }
 

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The method opaque_fd over the fake of NVIDIA's resource manager (RM), with the fake of Vulkan
- * behind.
- */
+/* What imports of pages keep, and what RM holds; with a fake of the kernel module gdmabuf. */
 #ifndef TESTS_ICD_OPAQUE_RM_FIXTURE_H
 #define TESTS_ICD_OPAQUE_RM_FIXTURE_H
 
 #include "opaque_fixture.h"
 
 #include "tests/import/fake_gdmabuf.h"
-#include "fake_rm.h"
 
 /* The controls are at their defaults, no layer is loaded, and no kernel module gdmabuf. */
-struct fake_vulkan *opaque_rm_reset(void);
+void opaque_rm_reset(void);
 
 /* Closes the nodes as a program may: the next import makes a client, a device and an anchor. */
 void opaque_rm_close_nodes(void);
 
-void opaque_rm_open(void);
 void opaque_rm_close(void);
 
 /* Five times a kernel sees what the host wrote, and the host what the kernel wrote. */

@@ -18,7 +18,7 @@ TEST_EACH(bad_input, struct bad_kind, bad_kinds,
 		printf("# %s\n", bad_inputs[i].name);
 		opaque_rm_reset();
 		fake_rm.exporter = "udmabuf";
-		opaque_rm_open();
+		opaque_begin();
 		bad_input_expect(&bad_inputs[i], row->memory);
 		opaque_rm_close();
 	}

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool one_memory(void *vk)
+static bool are_memories(void *count)
 {
-	return ((struct fake_vulkan *)vk)->memories == 1;
+	return fake_rm_held().memories == *(int *)count;
 }
 
 TEST(not_at_page, "An import at an aligned address within a page shows no parent and no offset.")
@@ -16,7 +16,8 @@ TEST(not_at_page, "An import at an aligned address within a page shows no parent
 	unsigned char *p;
 	cl_mem mem, sub;
 
-	open_caching();
+	opaque_reset();
+	opaque_begin();
 	p = pages_map(2);
 	mem = fixture_import_host(CL_MEM_READ_WRITE, p + 3 * ALIGN, 1000);
 	p[3 * ALIGN] = 1;
@@ -57,7 +58,8 @@ TEST(destructor_of_part,
 	cl_mem mem, sub;
 	cl_event go;
 
-	open_caching();
+	opaque_reset();
+	opaque_begin();
 	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2) + 3 * ALIGN, 1000);
 	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, opaque_trace_destroyed, NULL),
 		  CL_SUCCESS);
@@ -168,24 +170,20 @@ TEST(copying_driver, "If the driver copies, no extension is reported and imports
 	opaque_close();
 }
 
-TEST(vulkan_refuses,
-     "If Vulkan refuses, only CUDA's memory is imported, and the message for other memory names "
-     "Vulkan.")
+TEST(rm_refuses,
+     "If RM refuses in the self-test, only CUDA's memory is imported, and the message for "
+     "other memory says why.")
 {
-	struct fake_vulkan *vk = opaque_reset();
 	void *address;
 	cl_mem mem;
 
-	vk->fail_name = "vkAllocateMemory";
-	vk->fail_result = -1000072003; /* VK_ERROR_INVALID_EXTERNAL_HANDLE */
-	vk->fail_times = 1u << 30;
-	vk->matched = 0;
-	vk->fail_call = 1;
+	opaque_reset();
+	fake_rm.is_present = false;
 	fixture_open();
 	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);
-	EXPECT(strstr(fix.notice, "Vulkan refuses"));
+	EXPECT(strstr(fix.notice, "nvidiactl"));
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, PAGE, 0, uuid, &address), 0);
 	mem = fixture_import_host(0, address, PAGE);
 	fixture_increment(mem);
@@ -212,15 +210,13 @@ TEST(images, "Images on opaque imports are refused, since the driver would refus
 TEST(several_devices,
      "A context of several devices refuses imports, since a descriptor is for one device.")
 {
-	struct fake_vulkan *vk = opaque_reset();
-
+	opaque_reset();
 	stub_set(STUB_DEVICES, 2);
-	vk->gpu_count = 2;
-	stub_uuid(1, vk->gpu[1].uuid);
+	fake_rm.gpu_count = 2;
+	stub_uuid(1, fake_rm.gpu[1].uuid);
 	fixture_open();
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);
-	vk->gpu_count = 1;
 	opaque_close();
 }
 
@@ -256,7 +252,8 @@ TEST(sub_devices,
 	unsigned char *p;
 	cl_mem mem;
 
-	open_caching();
+	opaque_reset();
+	opaque_begin();
 	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, ids, NULL), CL_SUCCESS);
 	ids[2] = fix.device[0];
 	context = cl.clCreateContext(NULL, 3, ids, NULL, NULL, &err);
@@ -279,17 +276,17 @@ TEST(sub_devices,
 TEST(remembered,
      "The self-test runs once for a device and driver, and its result is kept for later programs.")
 {
-	struct fake_vulkan *vk = opaque_reset();
-	unsigned int imports;
+	unsigned int pins;
 
+	opaque_reset();
 	fixture_open();
 	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
-	EXPECT(vk->imports);
+	EXPECT(fake_rm.pins_made);
 	fixture_close();
-	imports = vk->imports;
+	pins = fake_rm.pins_made;
 	fixture_open(); /* a second copy of the layer, as in a second program */
 	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
-	EXPECT_EQ(vk->imports, imports);
+	EXPECT_EQ(fake_rm.pins_made, pins);
 	opaque_close();
 }
 
@@ -309,15 +306,18 @@ TEST(not_remembered,
 
 TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 {
-	struct fake_vulkan *vk = open_caching();
-	unsigned char *p = pages_map(4);
+	int fds, memories;
+	unsigned char *p;
 	cl_mem mem;
-	int fds;
 
+	opaque_reset();
+	opaque_begin();
+	p = pages_map(4);
+	memories = fake_rm_held().memories; /* the process's own */
 	mem = fixture_import_host(0, p, PAGE);
 	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
-	EXPECT(process_settles(one_memory, vk)); /* the memory for refreshes of the context */
+	EXPECT(process_settles(are_memories, &memories));
 	fds = process_count_descriptors();
 	for (int i = 0; i < 1000; i++) {
 		mem = fixture_import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
@@ -326,21 +326,23 @@ TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 		cl.clReleaseMemObject(mem);
 	}
 	EXPECT(process_settles(process_descriptors_at_most, &fds));
-	EXPECT(process_settles(one_memory, vk));
+	EXPECT(process_settles(are_memories, &memories));
 	opaque_close();
-	EXPECT_EQ(vk->memories, 0);
 }
 
 TEST(every_failure,
      "If any call of the driver fails, the import fails and leaves no descriptor and no memory.")
 {
 	for (unsigned long n = 1;; n++) {
-		struct fake_vulkan *vk = open_caching();
-		unsigned char *p = pages_map(1);
+		int fds, failed, memories;
+		unsigned char *p;
 		cl_int err;
 		cl_mem mem;
-		int fds, failed;
 
+		opaque_reset();
+		opaque_begin();
+		p = pages_map(1);
+		memories = fake_rm_held().memories;
 		cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
 		fds = process_count_descriptors();
 		stub_fail(NULL, n, CL_OUT_OF_RESOURCES);
@@ -351,8 +353,8 @@ TEST(every_failure,
 		if (mem)
 			cl.clReleaseMemObject(mem);
 		EXPECT(process_settles(process_descriptors_at_most, &fds));
+		EXPECT(process_settles(are_memories, &memories));
 		opaque_close();
-		EXPECT_EQ(vk->memories, 0);
 		if (!failed)
 			break;
 	}
@@ -361,17 +363,16 @@ TEST(every_failure,
 TEST(bad_descriptor,
      "If the driver returns an object together with an error, the import is an error.")
 {
-	struct fake_vulkan *vk = opaque_reset();
 	cl_mem mem;
 	int fds;
 
+	opaque_reset();
 	fixture_open();
 	mem = fixture_import_host(0, pages_map(1), PAGE);
 	cl.clReleaseMemObject(mem);
 	fds = process_count_descriptors();
-	/* From now on Vulkan makes descriptors for a different device. */
-	memset(vk->gpu[0].uuid, 1, 16);
-	vk->gpu_count = 1;
+	/* From now on RM makes descriptors for a different device. */
+	memset(fake_rm.gpu[0].uuid, 1, 16);
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);
 	EXPECT(process_settles(process_descriptors_at_most, &fds));

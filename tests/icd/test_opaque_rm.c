@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The method opaque_fd over fakes of NVIDIA's resource manager (RM) and of Vulkan.  The device keeps
- * in its cache what kernels read of memory that an exporter does not mark as not cacheable.
- */
+/* The method opaque_fd over a fake of NVIDIA's resource manager (RM). */
 #include "opaque_rm_fixture.h"
 
 #include <CL/climport.h>
@@ -25,42 +22,19 @@ static const char *opaque_rm_why(void)
 	return d.why;
 }
 
-/* CUDA's memory passes the self-test, so that the device takes imports at all. */
-static void opaque_rm_ask_for_reason(void)
+TEST(rm_coherent,
+     "Kernels see pages by RM at once, and the description says who makes them zero copy.")
 {
-	struct fake_vulkan *vk = opaque_rm_reset();
-
-	fake_rm.is_present = false;
-	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
-	opaque_rm_open();
-	vk->calls = 0;
-	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
-		  CL_INVALID_OPERATION);
-	EXPECT(strstr(fix.notice, "nvidiactl"));
-	EXPECT_EQ(vk->calls, 0);
-	opaque_rm_close();
-}
-
-TEST(rm_reason,
-     "Where Vulkan is forbidden, the reason of a refusal is RM's, and Vulkan is not called.")
-{
-	opaque_rm_ask_for_reason();
-}
-
-TEST(rm_is_first, "RM is asked before Vulkan, and Vulkan is not called where RM's memory passes.")
-{
-	struct fake_vulkan *vk = opaque_rm_reset();
 	unsigned char *p;
 	cl_mem mem;
 
-	opaque_rm_open();
+	opaque_rm_reset();
+	opaque_begin();
 	p = pages_map(3);
 	mem = fixture_import_host(0, p, 3 * PAGE);
 	opaque_rm_expect_coherent(mem, p);
-	EXPECT_EQ(vk->calls, 0);
 	EXPECT(fake_rm.pins_made > 1);
 	EXPECT(strstr(opaque_rm_why(), "any pages by RM: zero copy by self-test"));
-	EXPECT(!strstr(opaque_rm_why(), "Vulkan"));
 	cl.clReleaseMemObject(mem);
 	opaque_rm_close();
 }
@@ -99,8 +73,8 @@ TEST(rm_new_context,
 	opaque_rm_close();
 }
 
-TEST(rm_no_invalidation, "A kernel on RM's memory has no invalidation, no marker and no event, "
-			 "also behind user events.")
+TEST(rm_no_events, "A kernel on RM's memory has no buffer, no marker and no event of the layer's, "
+		   "also behind user events.")
 {
 	unsigned long buffers, markers, events;
 	unsigned char *p;
@@ -109,7 +83,7 @@ TEST(rm_no_invalidation, "A kernel on RM's memory has no invalidation, no marker
 	cl_mem mem;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	p = pages_map(1);
 	mem = fixture_import_host(0, p, PAGE);
 	gate = cl.clCreateUserEvent(fix.context, &err);
@@ -143,11 +117,6 @@ static void opaque_rm_divide(void)
 	fake_rm.gpu[0].uuid[0] ^= 1;
 }
 
-static void opaque_rm_cache(void)
-{
-	fake_rm.cached = true;
-}
-
 static void opaque_rm_copy(void)
 {
 	fake_rm.copied = true;
@@ -165,14 +134,18 @@ static void opaque_rm_refuse(void)
 static const struct rm_reason {
 	const char *name;
 	void (*spoil)(void);
-	const char *why;
+	const char *why, *notice;
 } rm_reasons[] = {
-	{ "missing", opaque_rm_hide, "any pages by RM: none" },
-	{ "no_node", opaque_rm_hide_node, "any pages by RM: none" },
-	{ "mig", opaque_rm_divide, "any pages by RM: none" },
-	{ "cached", opaque_rm_cache, "any pages by RM: copied" },
-	{ "copied", opaque_rm_copy, "any pages by RM: copied" },
-	{ "refused", opaque_rm_refuse, "any pages by RM: none" },
+	{ "missing", opaque_rm_hide, "any pages by RM: no descriptor",
+	  "/dev/nvidiactl: No such file" },
+	{ "no_node", opaque_rm_hide_node, "any pages by RM: no descriptor",
+	  "/dev/nvidia4: No such file" },
+	{ "mig", opaque_rm_divide, "any pages by RM: no descriptor",
+	  "a MIG instance has a UUID that is no GPU's" },
+	{ "copied", opaque_rm_copy, "any pages by RM: copied",
+	  "is not zero copy on this device: any pages by RM: copied" },
+	{ "refused", opaque_rm_refuse, "any pages by RM: no descriptor",
+	  "refuses the export of an object: not supported" },
 };
 
 /* No earlier test's client has the device. */
@@ -183,66 +156,47 @@ static void opaque_rm_spoil(const struct rm_reason *reason)
 }
 
 TEST_EACH(
-	vulkan_behind_rm, struct rm_reason, rm_reasons,
-	"If RM is no exporter of zero-copy memory, Vulkan is, with an invalidation before kernels.")
+	rm_alone, struct rm_reason, rm_reasons,
+	"If no exporter's memory is zero copy, no extension is reported, and imports are refused.")
 {
-	struct fake_vulkan *vk = opaque_rm_reset();
-	unsigned int pins;
-	unsigned char *p;
-	cl_mem mem;
-
-	opaque_rm_spoil(row);
-	opaque_rm_open();
-	EXPECT(strstr(opaque_rm_why(), row->why));
-	EXPECT(strstr(opaque_rm_why(), "any pages by Vulkan: zero copy by self-test, caches "
-				       "invalidated before kernels"));
-	pins = fake_rm.pins_made;
-	vk->imports = 0;
-	p = pages_map(1);
-	mem = fixture_import_host(0, p, PAGE);
-	EXPECT_EQ(fake_rm.pins_made, pins);
-	EXPECT(vk->imports > 0);
-	opaque_rm_expect_coherent(mem, p);
-	cl.clReleaseMemObject(mem);
-	opaque_rm_close();
-}
-
-TEST_EACH(rm_alone, struct rm_reason, rm_reasons,
-	  "If RM is no exporter of zero-copy memory and Vulkan is forbidden, no extension is "
-	  "reported, imports are refused, and Vulkan is not called.")
-{
-	struct fake_vulkan *vk = opaque_rm_reset();
-
+	opaque_rm_reset();
 	opaque_rm_spoil(row);
 	fake_cuda_reset(0);
 	stub_set(STUB_COPYING, 1);
-	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
 	fixture_open();
 	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory"));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_PROPERTY);
-	EXPECT_EQ(vk->calls, 0);
 	opaque_rm_close();
 }
 
-/* A shortage at the first call of a name, and whether Vulkan may stand in. */
+TEST_EACH(
+	rm_refused, struct rm_reason, rm_reasons,
+	"If CUDA's memory alone is zero copy, an import of other pages is refused with a sentence "
+	"that says what is wrong with RM.")
+{
+	opaque_rm_reset();
+	opaque_rm_spoil(row);
+	opaque_begin();
+	EXPECT(strstr(opaque_rm_why(), row->why));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, row->notice));
+	opaque_rm_close();
+}
+
+/* A shortage at the first call of a name. */
 static const struct rm_shortage {
 	const char *name, *call;
 	int status, error;
-	const char *by;
 } rm_shortages[] = {
-	{ "pin_memory", "pin", 0x51, 0, NULL },
-	{ "pin_memory_rm", "pin", 0x51, 0, "rm" },
-	{ "export_errno", "export", 0, ENOMEM, NULL },
-	{ "export_errno_rm", "export", 0, ENOMEM, "rm" },
-	{ "open_descriptors", "open control", 0, EMFILE, NULL },
-	{ "open_descriptors_rm", "open control", 0, EMFILE, "rm" },
+	{ "pin_memory", "pin", 0x51, 0 },
+	{ "export_errno", "export", 0, ENOMEM },
+	{ "open_descriptors", "open control", 0, EMFILE },
 };
 
 TEST_EACH(rm_shortage, struct rm_shortage, rm_shortages,
-	  "A shortage in the self-test says nothing of RM: a later import tests again, and kernels "
-	  "on "
-	  "RM's memory need no invalidation then.")
+	  "A shortage in the self-test says nothing of RM: a later import tests again.")
 {
 	unsigned char *p;
 	cl_mem mem;
@@ -250,8 +204,6 @@ TEST_EACH(rm_shortage, struct rm_shortage, rm_shortages,
 	opaque_rm_reset();
 	stub_set(STUB_COPYING, 1);
 	opaque_rm_close_nodes();
-	if (row->by)
-		setenv("CLIMPORT_NVIDIA_BY", row->by, 1);
 	fixture_open();
 	fake_rm.fail_name = row->call;
 	fake_rm.fail_call = fake_rm.fail_times = 1;
@@ -277,7 +229,6 @@ TEST(old_release, "If RM is of a release of the driver that does not pin pages, 
 	opaque_rm_reset();
 	opaque_rm_close_nodes();
 	fake_rm.release = (struct fake_rm_release){ "520.61.07", true, true, true };
-	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
 	fake_cuda_reset(0);
 	stub_set(STUB_COPYING, 1);
 	fixture_open();
@@ -289,40 +240,13 @@ TEST(old_release, "If RM is of a release of the driver that does not pin pages, 
 	opaque_rm_close();
 }
 
-TEST(by_vulkan, "CLIMPORT_NVIDIA_BY=vulkan: RM is not called.")
+TEST(rm_kept_result, "The result of the self-test is kept: a later process tests nothing again.")
 {
-	struct fake_vulkan *vk = opaque_rm_reset();
-	unsigned char *p;
-	cl_mem mem;
-
-	setenv("CLIMPORT_NVIDIA_BY", "vulkan", 1);
-	opaque_rm_open();
-	p = pages_map(1);
-	mem = fixture_import_host(0, p, PAGE);
-	opaque_rm_expect_coherent(mem, p);
-	EXPECT_EQ(fake_rm.calls, 0);
-	EXPECT(vk->imports > 0);
-	EXPECT(!strstr(opaque_rm_why(), "RM"));
-	cl.clReleaseMemObject(mem);
-	opaque_rm_close();
-}
-
-TEST(rm_kept_result,
-     "The result of the self-test is kept for each exporter: a later process tests no exporter "
-     "again, and tests another exporter.")
-{
-	struct fake_vulkan *vk = opaque_rm_reset();
-
-	opaque_rm_open();
+	opaque_rm_reset();
+	opaque_begin();
 	fixture_close();
 	fake_rm.pins_made = 0;
-	opaque_rm_open();
-	EXPECT_EQ(fake_rm.pins_made, 0);
-	fixture_close();
-	setenv("CLIMPORT_NVIDIA_BY", "vulkan", 1);
-	vk->imports = 0;
-	opaque_rm_open();
-	EXPECT(vk->imports > 0);
+	opaque_begin();
 	EXPECT_EQ(fake_rm.pins_made, 0);
 	opaque_rm_close();
 }
@@ -331,11 +255,11 @@ TEST(rm_kept_environment,
      "A kept result holds for the environment: with a variable more a driver may copy.")
 {
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	fixture_close();
 	setenv("CL_STUB_OTHER", "1", 1);
 	fake_rm.pins_made = 0;
-	opaque_rm_open();
+	opaque_begin();
 	EXPECT(fake_rm.pins_made > 0);
 	unsetenv("CL_STUB_OTHER");
 	opaque_rm_close();
@@ -371,7 +295,7 @@ TEST(rm_kept_answer, "If another program has filled the GPU's memory, and RM's m
 	EXPECT(strstr(opaque_rm_why(), "CUDA's cuMemCreate: untested"));
 	fixture_close();
 	fake_cuda_reset(1);
-	opaque_rm_open();
+	opaque_begin();
 	EXPECT(strstr(opaque_rm_why(), "CUDA's cuMemCreate: zero copy by self-test"));
 	opaque_rm_close();
 }
@@ -381,7 +305,7 @@ TEST(rm_failed_handle, "A handle that comes with an error of OpenCL's is left al
 	cl_int err = CL_SUCCESS;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	stub_set(STUB_FAILED_HANDLE, 1);
 	stub_trace_clear();
 	stub_fail("clCreateBufferWithProperties", 1, CL_INVALID_VALUE);
@@ -398,7 +322,7 @@ TEST(rm_within_page, "An import at an aligned address within a page is RM's, too
 	cl_mem mem;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	p = pages_map(2);
 	mem = fixture_import_host(0, p + 3 * ALIGN, 5000);
 	opaque_rm_expect_coherent(mem, p + 3 * ALIGN);
@@ -414,7 +338,7 @@ TEST(rm_queue_context, "A context that a queue alone keeps alive takes imports."
 	cl_mem mem;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
 	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
 	cl.clReleaseContext(context);
@@ -431,7 +355,7 @@ TEST(rm_released, "The end of an import gives the pages back to the process.")
 	cl_mem mem;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
 	opaque_rm_settle(0);
 	before = fake_rm_held();
@@ -457,7 +381,7 @@ TEST(rm_private_file,
 	unlink(path);
 	EXPECT_EQ(ftruncate(file, PAGE), 0);
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 	EXPECT(p != MAP_FAILED);
 	mem = fixture_import_host(0, p, PAGE);
@@ -477,7 +401,7 @@ TEST(rm_read_only,
 	unsigned int pins;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	pins = fake_rm.pins_made;
 	p = pages_map(1);
 	mprotect(p, PAGE, PROT_READ);
@@ -496,7 +420,7 @@ TEST(rm_kernel_mapping, "Pages that the kernel maps are refused before RM could 
 	opaque_rm_reset();
 	if (syscall(SYS_io_setup, 1, &ring))
 		test_skip("io_setup: %s", strerror(errno));
-	opaque_rm_open();
+	opaque_begin();
 	pins = fake_rm.pins_made;
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, (void *)ring, PAGE),
 		  CL_INVALID_OPERATION);
@@ -524,7 +448,7 @@ TEST_EACH(
 
 	opaque_rm_reset();
 	fake_rm.exporter = row->exporter;
-	opaque_rm_open();
+	opaque_begin();
 	attaches = fake_rm.attaches_made;
 	pins = fake_rm.pins_made;
 	fd = fake_dmabuf_create("frame", PAGE);
@@ -551,7 +475,7 @@ TEST(rm_unknown_exporter,
 
 	opaque_rm_reset();
 	fake_rm.exporter = "amdgpu";
-	opaque_rm_open();
+	opaque_begin();
 	pins = fake_rm.pins_made;
 	fd = fake_dmabuf_create("frame", PAGE);
 	read_only = fake_dmabuf_reopen(fd, O_RDONLY);
@@ -579,7 +503,7 @@ TEST(rm_registered,
 	unsigned char *p;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	EXPECT(p != MAP_FAILED);
 	cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
@@ -638,7 +562,7 @@ static void opaque_rm_keep(void)
 {
 	opaque_rm_reset();
 	fake_gdmabuf.open_error = 0;
-	opaque_rm_open();
+	opaque_begin();
 }
 
 static void opaque_rm_unmap(unsigned char *p)
@@ -716,7 +640,7 @@ static void opaque_rm_run_kept_context(void)
 	fixture_close();
 	EXPECT_EQ(fake_rm_held().memories, held.memories);
 	pins = fake_rm.pins_made;
-	opaque_rm_open();
+	opaque_begin();
 	opaque_rm_import_once(p);
 	EXPECT_EQ(fake_rm.pins_made, pins + 1);
 	opaque_rm_import_once(p);
@@ -737,7 +661,7 @@ TEST(rm_descriptors, "An import that is alive has one descriptor, the driver's."
 	int before;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
 	opaque_rm_settle(0);
 	before = process_count_descriptors();

@@ -14,7 +14,6 @@ static void again_open_with_cache(void)
 {
 	opaque_rm_reset();
 	stub_set(STUB_COPYING, 1);
-	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
 	setenv("CLIMPORT_PROBE", "off", 1);
 	fixture_open();
 }

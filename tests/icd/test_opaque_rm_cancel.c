@@ -86,7 +86,7 @@ TEST_EACH(cancelled, struct cancelled_call, cancelled_calls,
 
 	opaque_rm_reset();
 	fake_rm.exporter = "udmabuf";
-	opaque_rm_open();
+	opaque_begin();
 	p = pages_map(1);
 	fd = fake_dmabuf_create("frame", PAGE);
 	cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));

@@ -39,7 +39,7 @@ static bool idle_is_destroyed(void *unused)
 static void idle_begin(void)
 {
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	idle_seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	EXPECT(idle_seen != MAP_FAILED);
 }
@@ -347,7 +347,7 @@ static void idle_expect_at_exit(void (*child_exits)(const struct idle_handler *h
 static _Noreturn void idle_exit(const struct idle_handler *none)
 {
 	(void)none;
-	opaque_rm_open();
+	opaque_begin();
 	idle_release_in_use(idle_create_part(idle_note, NULL));
 	exit(0);
 }
@@ -383,7 +383,7 @@ static const struct idle_handler {
 static _Noreturn void idle_exit_late(const struct idle_handler *handler)
 {
 	EXPECT_EQ(atexit(handler->run), 0);
-	opaque_rm_open();
+	opaque_begin();
 	for (int i = 0; i < handler->imports; i++)
 		idle_kept[i] = idle_create_part(idle_note, NULL);
 	exit(0);
@@ -400,7 +400,7 @@ static _Noreturn void idle_exit_library(const struct idle_handler *handler)
 {
 	void *library;
 
-	opaque_rm_open();
+	opaque_begin();
 	cl.clReleaseMemObject(idle_create_part(idle_note, NULL));
 	library = dlopen(LATE_LIBRARY, RTLD_NOW);
 	EXPECT(library);

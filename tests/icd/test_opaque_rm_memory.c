@@ -134,7 +134,7 @@ TEST_EACH(memory, struct memory, memories,
 
 	p = memory_map(row);
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	memory_use(p, SIZE);
 	opaque_rm_close();
 	memory_unmap(row, p);
@@ -160,7 +160,7 @@ TEST_EACH_PAIR(place, struct memory, memories, struct place, places,
 	first = p + HUGE + column->start * ALIGN;
 	memset(p, 0x5a, 2 * HUGE);
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	memory_use(first, column->size);
 	EXPECT_EQ(first[-1], 0x5a);
 	EXPECT_EQ(first[column->size], 0x5a);
@@ -200,7 +200,7 @@ TEST_EACH(
 	p = mmap(NULL, SIZE, row->protection, row->flags, fd, 0);
 	EXPECT(p != MAP_FAILED);
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	pins = fake_rm.pins_made;
 	EXPECT_EQ(fixture_import_error(fix.context, CL_MEM_READ_ONLY, NULL, p, PAGE),
 		  CL_INVALID_OPERATION);
@@ -217,7 +217,7 @@ TEST(unaligned, "An address below the device's alignment is refused, with the al
 	unsigned char *p;
 
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	p = pages_map(1);
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, p + ALIGN / 2, PAGE / 2),
 		  CL_INVALID_OPERATION);
@@ -233,7 +233,7 @@ TEST(several_mappings, "A range over mappings of several kinds is imported as on
 	fd = memory_open_memfd();
 	EXPECT(fd >= 0);
 	opaque_rm_reset();
-	opaque_rm_open();
+	opaque_begin();
 	p = pages_map(4);
 	EXPECT(mmap(p + 2 * PAGE, PAGE, BOTH, MAP_SHARED | MAP_FIXED, fd, 0) == p + 2 * PAGE);
 	memory_use(p + ALIGN, 4 * PAGE - ALIGN);

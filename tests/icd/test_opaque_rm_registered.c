@@ -27,7 +27,7 @@ static void registered_use_stub(void)
 {
 	unsigned char *p = registered_map(PAGE);
 
-	opaque_rm_open();
+	opaque_begin();
 	registered_import_once(p);
 	opaque_rm_settle(0);
 	munmap(p, PAGE);

@@ -130,8 +130,7 @@ int driver_try(uintptr_t address, size_t size, int device, struct driver_import 
 		.fd = -1,
 		.access = IMPORT_READ | IMPORT_WRITE,
 	};
-	int ret = opaque_get(&region, fake_rm.gpu[device].uuid, 1u << OPAQUE_BY_RM, &import->opaque,
-			     &import->out);
+	int ret = opaque_get(&region, fake_rm.gpu[device].uuid, &import->opaque, &import->out);
 
 	if (ret)
 		return ret;

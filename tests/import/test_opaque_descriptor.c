@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions become opaque descriptors (import/opaque_fd/opaque.c), on fakes of CUDA and Vulkan. */
+/* Regions become opaque descriptors (import/opaque_fd/opaque.c), on fakes of CUDA and RM. */
 #include "harness.h"
 #include "process.h"
 
@@ -11,20 +11,18 @@
 
 #include <errno.h>
 #include <fake_cuda.h>
-#include <fake_vulkan.h>
+#include <fake_rm.h>
 #include <opaque.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
-#define EVERY (1u << OPAQUE_BY_CUDA | 1u << OPAQUE_BY_VULKAN)
 #define G FAKE_CUDA_GRANULARITY
 
 static unsigned char uuid[2][IMPORT_UUID_SIZE];
 static struct fake_cuda_held held_before;
-static struct fake_vulkan *vk;
-static int fds_before;
+static int fds_before, memories_before;
 
 static void opaque_descriptor_put(struct opaque *opaque, const struct import_opaque *out)
 {
@@ -39,25 +37,23 @@ static void opaque_descriptor_begin(void)
 	struct import_opaque out;
 	struct opaque *o;
 
-	vk = fake_vulkan();
-	EXPECT(vk);
 	fake_cuda_reset(2);
 	fake_cuda_set_current(NULL);
-	vk->gpu_count = 2;
+	fake_rm_reset(2);
 	for (int i = 0; i < 2; i++) {
 		fake_cuda_uuid(i, uuid[i]);
-		memcpy(vk->gpu[i].uuid, uuid[i], sizeof(uuid[i]));
-		vk->gpu[i].no_dmabuf = i == 0;
+		memcpy(fake_rm.gpu[i].uuid, uuid[i], sizeof(uuid[i]));
 	}
 	/* The first use makes the objects that live as long as the process. */
 	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(opaque_get(&r, uuid[i], EVERY, &o, &out), 0);
+		EXPECT_EQ(opaque_get(&r, uuid[i], &o, &out), 0);
 		opaque_descriptor_put(o, &out);
 	}
 	munmap(p, PAGE);
 	fake_cuda_reset(2);
 	held_before = fake_cuda_held();
 	fds_before = process_count_descriptors();
+	memories_before = fake_rm_held().memories;
 }
 
 static void opaque_descriptor_end(void)
@@ -67,7 +63,7 @@ static void opaque_descriptor_end(void)
 	opaque_stats(&s);
 	EXPECT_EQ(s.entries, 0);
 	EXPECT_EQ(s.bytes_pinned, 0);
-	EXPECT_EQ(vk->memories, 0);
+	EXPECT_EQ(fake_rm_held().memories, memories_before);
 	EXPECT(fake_cuda_holds(&held_before));
 	EXPECT_EQ(process_count_descriptors(), fds_before);
 }
@@ -97,7 +93,7 @@ static int opaque_descriptor_get_error(const struct import_region *region, const
 {
 	struct import_opaque out = { .fd = -7 };
 	struct opaque *o = NULL;
-	int fds = process_count_descriptors(), ret = opaque_get(region, of, EVERY, &o, &out);
+	int fds = process_count_descriptors(), ret = opaque_get(region, of, &o, &out);
 
 	EXPECT(!o);
 	EXPECT_EQ(out.fd, -7);
@@ -110,7 +106,7 @@ static struct opaque *opaque_descriptor_get(const struct import_region *region,
 {
 	struct opaque *o = NULL;
 
-	EXPECT_EQ(opaque_get(region, of, EVERY, &o, out), 0);
+	EXPECT_EQ(opaque_get(region, of, &o, out), 0);
 	return o;
 }
 
@@ -209,50 +205,32 @@ OPAQUE_TEST(ordinary, "Memory of cuMemAlloc() has no opaque descriptor: -EOPNOTS
 	fake_cuda_free(p);
 }
 
-OPAQUE_TEST(by_vulkan,
-	    "If Vulkan imports dma-bufs, a dma-buf of cuMemAlloc() memory is imported by Vulkan.")
-{
-	uintptr_t p = fake_cuda_alloc(1, 2 * PAGE);
-	int fd = opaque_descriptor_export(p, PAGE);
-	struct import_region r = region_of_descriptor(fd, PAGE);
-	struct import_opaque out;
-	struct opaque *o = opaque_descriptor_get(&r, uuid[1], &out);
-
-	EXPECT_EQ(out.exporter, OPAQUE_BY_VULKAN);
-	EXPECT_EQ(out.offset, 0);
-	EXPECT_EQ(out.size, PAGE);
-	EXPECT_EQ(vk->memories, 1);
-	opaque_descriptor_put(o, &out);
-	close(fd);
-	fake_cuda_free(p);
-}
-
-OPAQUE_TEST(managed, "Managed memory is -EOPNOTSUPP, without a call of Vulkan.")
+OPAQUE_TEST(managed, "Managed memory is -EOPNOTSUPP, without a call of RM.")
 {
 	uintptr_t p = fake_cuda_managed(0, PAGE);
 	struct import_region r = region_at(p, PAGE);
-	unsigned int imports = vk->imports;
+	unsigned int calls = fake_rm.calls;
 
 	EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[0]), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "managed"));
-	EXPECT_EQ(vk->imports, imports);
+	EXPECT_EQ(fake_rm.calls, calls);
 	fake_cuda_free(p);
 }
 
-OPAQUE_TEST(pages, "Vulkan imports pages of the host, as whole pages and anew for each import.")
+OPAQUE_TEST(pages, "RM imports pages of the host, as whole pages and anew for each import.")
 {
 	char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct import_region r = region_at((uintptr_t)p + 100, PAGE);
-	unsigned int imports = vk->imports;
+	unsigned int pins = fake_rm.pins_made;
 	struct import_opaque out, again;
 	struct opaque *a = opaque_descriptor_get(&r, uuid[0], &out),
 		      *b = opaque_descriptor_get(&r, uuid[0], &again);
 
 	EXPECT_EQ(out.offset, 100);
 	EXPECT_EQ(out.size, 2 * PAGE);
-	EXPECT_EQ(out.exporter, OPAQUE_BY_VULKAN);
+	EXPECT_EQ(out.exporter, OPAQUE_BY_RM);
 	EXPECT(out.fd != again.fd);
-	EXPECT_EQ(vk->imports - imports, 2);
+	EXPECT_EQ(fake_rm.pins_made - pins, 2);
 	opaque_descriptor_put(a, &out);
 	opaque_descriptor_put(b, &again);
 	opaque_put(NULL);
@@ -332,7 +310,7 @@ OPAQUE_TEST(every_failure, "If any call of CUDA fails, the import fails and leav
 		int ret;
 
 		fake_cuda_fail(NULL, n, 999);
-		ret = opaque_get(&r, uuid[0], EVERY, &o, &out);
+		ret = opaque_get(&r, uuid[0], &o, &out);
 		failed = fake_cuda_has_failed();
 		fake_cuda_fail(NULL, 0, 0);
 		EXPECT(!ret == !!o);
@@ -355,7 +333,7 @@ static void *one_device(void *arg)
 	/* Memory of the host is for every device. */
 	for (int i = 0; i < DEVICES; i++) {
 		memset(id, i + 1, sizeof(id));
-		EXPECT_EQ(opaque_get(&r, id, EVERY, &o, &out), 0);
+		EXPECT_EQ(opaque_get(&r, id, &o, &out), 0);
 		opaque_descriptor_put(o, &out);
 	}
 	return NULL;

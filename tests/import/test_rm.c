@@ -219,11 +219,10 @@ RM_TEST(wrong_minor, "If the listed node belongs to a different GPU, the import 
 	rm_expect_kept(1, 0);
 }
 
-RM_TEST(no_libraries, "An import loads neither CUDA nor Vulkan.")
+RM_TEST(no_libraries, "An import does not load CUDA.")
 {
 	rm_import_works(0);
 	EXPECT_EQ(process_count_mappings("libcuda"), 0);
-	EXPECT_EQ(process_count_mappings("libvulkan"), 0);
 }
 
 /* A call that fails in the first import of a process, and the objects kept afterwards. */

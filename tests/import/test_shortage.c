@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exports, allocations and opaque descriptors under a shortage.  The tests refuse each resource of
- * an operation in turn: memory, descriptors, and every call of CUDA and Vulkan.
+ * an operation in turn: memory, descriptors, and every call of CUDA and RM.
  */
 #include "harness.h"
 #include "process.h"
@@ -16,14 +16,14 @@
 
 #include <errno.h>
 #include <fake_cuda.h>
-#include <fake_vulkan.h>
+#include <fake_rm.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
-#define VULKAN_OUT_OF_HOST_MEMORY (-1)
+#define RM_NO_MEMORY 0x51
 
 /* Counts the program's own allocations; linked with --wrap. */
 static int allocations_left; /* 0: all succeed */
@@ -63,7 +63,6 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
 	return shortage_refuses() ? NULL : __real_aligned_alloc(align, size);
 }
 
-static struct fake_vulkan *vk;
 static unsigned char uuid[IMPORT_UUID_SIZE];
 static uintptr_t gpu;
 static void *pages;
@@ -120,7 +119,7 @@ static int shortage_get_opaque(const struct import_region *region)
 {
 	struct import_opaque out;
 	struct opaque *o;
-	int ret = opaque_get(region, uuid, 1u << OPAQUE_BY_VULKAN, &o, &out);
+	int ret = opaque_get(region, uuid, &o, &out);
 
 	if (ret)
 		return ret;
@@ -211,8 +210,7 @@ static const struct operation {
 
 struct held {
 	struct fake_cuda_held cuda;
-	unsigned int memories, devices;
-	int fds;
+	int memories, fds;
 	size_t bytes;
 	struct cache_stats exports, opaque;
 };
@@ -221,8 +219,7 @@ static struct held shortage_read_held(void)
 {
 	struct held h = {
 		.cuda = fake_cuda_held(),
-		.memories = vk->memories,
-		.devices = vk->devices,
+		.memories = fake_rm_held().memories,
 		.fds = process_count_descriptors(),
 		.bytes = memory_bytes(),
 	};
@@ -236,7 +233,6 @@ static void expect_same(const struct held *a, const struct held *b)
 {
 	EXPECT(fake_cuda_holds(&a->cuda));
 	EXPECT_EQ(a->memories, b->memories);
-	EXPECT(a->devices >= b->devices); /* after a refusal a device is not shared any more */
 	EXPECT_EQ(a->fds, b->fds);
 	EXPECT_EQ(a->bytes, b->bytes);
 	EXPECT_EQ(a->exports.bytes_pinned, b->exports.bytes_pinned);
@@ -248,11 +244,10 @@ static void shortage_test_begin(void)
 {
 	if (gpu)
 		return;
-	vk = fake_vulkan();
-	EXPECT(vk);
 	fake_cuda_reset(1);
 	fake_cuda_uuid(0, uuid);
-	memcpy(vk->gpu[0].uuid, uuid, sizeof(uuid));
+	fake_rm_reset(1);
+	memcpy(fake_rm.gpu[0].uuid, uuid, sizeof(uuid));
 	gpu = fake_cuda_alloc(0, PAGE);
 	pages = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(pages != MAP_FAILED);
@@ -342,22 +337,31 @@ TEST_EACH(driver, struct operation, operations,
 	refuse_all(refuse_driver, row);
 }
 
-static bool refuse_vulkan(int (*run)(void), int nth, int *ret)
+/* Calls that RM may refuse for want of memory: what is freed is freed. */
+static const char *const rm_calls[] = {
+	"open control", "version",  "client", "uuid", "cards",
+	"open device",	"register", "device", "pin",  "export",
+};
+
+#define RM_CALLS (int)(sizeof(rm_calls) / sizeof(*rm_calls))
+
+static bool refuse_rm(int (*run)(void), int nth, int *ret)
 {
-	vk->matched = 0;
-	vk->fail_result = VULKAN_OUT_OF_HOST_MEMORY;
-	vk->fail_times = 2; /* a new device is tried */
-	vk->fail_call = (unsigned int)nth;
+	if (nth <= RM_CALLS)
+		fake_rm.fail_name = rm_calls[nth - 1];
+	fake_rm.fail_status = RM_NO_MEMORY;
+	fake_rm.fail_times = 1;
+	fake_rm.matched = 0;
+	fake_rm.fail_call = nth <= RM_CALLS;
 	*ret = run();
-	vk->fail_call = 0;
-	return vk->matched >= (unsigned int)nth;
+	fake_rm.fail_call = 0;
+	return nth <= RM_CALLS;
 }
 
-TEST_EACH(vulkan, struct operation, operations,
-	  "If any call of Vulkan has no memory, an operation leaves nothing, and the next try "
-	  "works.")
+TEST_EACH(rm, struct operation, operations,
+	  "If any call of RM has no memory, an operation leaves nothing, and the next try works.")
 {
-	refuse_all(refuse_vulkan, row);
+	refuse_all(refuse_rm, row);
 }
 
 /* Leaves the process @nth - 1 descriptors. */

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fake_cuda.h>
-#include <fake_vulkan.h>
+#include <fake_rm.h>
 
 #define PAGE ((size_t)4096)
 #define ALIGN 128	       /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
@@ -293,17 +293,13 @@ static void program_remove_cache(void)
 	CHECK(!system(command));
 }
 
-/* A device that takes any pages, by Vulkan. */
-static void program_add_vulkan(void)
+/* A device that takes any pages, by RM. */
+static void program_add_rm(void)
 {
-	struct fake_vulkan *vk;
-
 	CHECK(mkdtemp(program_cache) && !setenv("XDG_CACHE_HOME", program_cache, 1));
-	CHECK(dlopen(FAKE_VULKAN, RTLD_NOW));
-	vk = fake_vulkan();
-	CHECK(vk);
 	fake_cuda_reset(1);
-	fake_cuda_uuid(0, vk->gpu[0].uuid);
+	fake_rm_reset(1);
+	fake_cuda_uuid(0, fake_rm.gpu[0].uuid);
 }
 
 static void program_alloc_without_vmm(void)
@@ -312,7 +308,7 @@ static void program_alloc_without_vmm(void)
 	unsigned int kind = UNKNOWN;
 	void *p;
 
-	program_add_vulkan();
+	program_add_rm();
 	context = program_create_without_vmm();
 	CHECK(!climport_alloc_for_device(program_devices[0], PAGE, 0, CLIMPORT_NO_CPU, &p, &kind));
 	CHECK(kind == CLIMPORT_HOST && fake_cuda_node((uintptr_t)p) < 0);

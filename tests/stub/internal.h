@@ -152,7 +152,6 @@ struct mem {
 	bool khr_mapped; /* unmapped with the object */
 	unsigned char *khr_other; /* another memory, for kernels without an acquire; or NULL */
 	atomic_int acquired;
-	struct cached *cached; /* NULL unless the device may cache the memory */
 	char mapping; /* of host_ptr: 'd'ma-buf, 's'hared, 't'mpfs, 'f'ile, 'r'ead-only, or 0 */
 	bool several; /* host_ptr spans more than one mapping */
 	atomic_int maps;
@@ -179,8 +178,6 @@ unsigned char *khr_data(struct mem *mem, const struct device *device);
 void khr_run(struct mem *mem, bool acquires);
 void khr_note_use(struct mem *mem); /* by a command that is no kernel */
 void *stub_khr_function(const char *name);
-unsigned char *opaque_seen(struct mem *mem);
-void opaque_write_back(struct mem *mem);
 cl_int mem_check_flags(cl_mem_flags flags, const void *host_ptr);
 cl_int mem_keep_properties(struct mem *mem, const cl_mem_properties *properties);
 struct mem *mem_root(struct mem *mem);

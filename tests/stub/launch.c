@@ -8,7 +8,7 @@
 
 /* The ways in which a device is not zero copy for host memory. */
 struct copying {
-	bool all, in_only, out_only, cached;
+	bool all, in_only, out_only;
 	size_t align, above;
 	cl_mem_flags access; /* the access flags of objects to copy */
 };
@@ -91,26 +91,13 @@ static void copy_out(struct launch *launch, const struct copying *how)
 	}
 }
 
-static bool launch_caches(const struct copying *how, struct mem *mem)
-{
-	return mem && how->cached && mem_root(mem)->cached;
-}
-
-static unsigned char *launch_find_data(const struct copying *how, const struct device *device,
-				       struct mem *mem)
+static unsigned char *launch_find_data(const struct device *device, struct mem *mem)
 {
 	if (!mem)
 		return NULL;
 	if (mem_root(mem)->khr)
 		return khr_data(mem, device);
-	return launch_caches(how, mem) ? opaque_seen(mem) : mem->data;
-}
-
-static void write_back_cached(const struct launch *launch, const struct copying *how)
-{
-	for (unsigned i = 0; i < launch->num_args; i++)
-		if (launch_caches(how, launch->arg[i].mem))
-			opaque_write_back(launch->arg[i].mem);
+	return mem->data;
 }
 
 static void launch_run_native(struct launch *launch)
@@ -138,7 +125,6 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		.all = device_option(device, STUB_COPYING),
 		.in_only = device_option(device, STUB_LOST_WRITES),
 		.out_only = device_option(device, STUB_STALE_READS),
-		.cached = device_option(device, STUB_OPAQUE_CACHED),
 		.align = device_option(device, STUB_PAGES_ALONE)
 				 ? 4096
 				 : (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
@@ -158,7 +144,7 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
 		launch->arg[i].data = launch->arg[i].mem
-					      ? launch_find_data(&how, device, launch->arg[i].mem)
+					      ? launch_find_data(device, launch->arg[i].mem)
 					      : launch->arg[i].svm;
 	copy_in(launch, &how);
 	if (launch->native)
@@ -166,7 +152,6 @@ cl_int launch_run(struct launch *launch, struct device *device)
 	else
 		launch_run_items(launch);
 	copy_out(launch, &how);
-	write_back_cached(launch, &how);
 	if (!launch->native)
 		stub_trace("kernel %s end", launch->name);
 	return CL_COMPLETE;

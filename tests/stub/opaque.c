@@ -2,8 +2,8 @@
 /*
  * cl_khr_external_memory_opaque_fd as in NVIDIA's driver 580.  The driver owns an imported
  * descriptor, and closes the descriptor with the object.  A bad descriptor gets an object together
- * with an error that OpenCL does not define.  With STUB_OPAQUE_CACHED the driver caches memory that
- * kernels have read, until an opaque object is destroyed.
+ * with an error that OpenCL does not define.  Memory that the device may cache is a copy here: either
+ * shows kernels old bytes.
  */
 #include "internal.h"
 
@@ -12,21 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { CACHE_SIZE = 32 << 20 };	 /* larger memory is read anew for each kernel */
 enum { LARGE_SIZE = 512 << 20 }; /* STUB_OPAQUE_DIES, STUB_OPAQUE_WRONG */
-
-/* A caching device's copy of a memory, shared by all objects on the memory. */
-struct cached {
-	struct cached *next;
-	unsigned char *memory, *seen, *clean;
-	size_t size;
-	unsigned int refs, filled;
-};
-
-static pthread_mutex_t lock =
-	PTHREAD_MUTEX_INITIALIZER; /* guards the two variables below, and each record */
-static struct cached *caches;
-static unsigned int evictions = 1;
 
 STUB_API void stub_uuid(unsigned device, unsigned char uuid[16])
 {
@@ -46,42 +32,6 @@ static struct mem *opaque_create_dud(struct context *context, cl_mem_flags flags
 {
 	*err = code;
 	return mem_create(context, CL_MEM_OBJECT_BUFFER, flags, 1, NULL);
-}
-
-static struct cached *cached_get(const struct fake_opaque *opaque)
-{
-	struct cached *c;
-
-	pthread_mutex_lock(&lock);
-	c = caches;
-	while (c && c->memory != opaque->memory)
-		c = c->next;
-	if (!c) {
-		c = calloc(1, sizeof(*c));
-		c->memory = opaque->memory;
-		c->size = opaque->size;
-		c->seen = malloc(c->size);
-		c->clean = malloc(c->size);
-		c->next = caches;
-		caches = c;
-	}
-	c->refs++;
-	pthread_mutex_unlock(&lock);
-	return c;
-}
-
-static void cached_put(struct cached *c)
-{
-	struct cached **link = &caches;
-
-	if (!c || --c->refs)
-		return;
-	while (*link != c)
-		link = &(*link)->next;
-	*link = c->next;
-	free(c->seen);
-	free(c->clean);
-	free(c);
 }
 
 static bool is_large(const struct fake_opaque *opaque)
@@ -120,60 +70,18 @@ struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t si
 	mem->size = size;
 	mem->opaque = true;
 	mem->opaque_fd = fd;
-	mem->own_data = opaque.copied || context_option(context, STUB_OPAQUE_COPIES) ||
+	mem->own_data = opaque.copied || opaque.cached ||
+			context_option(context, STUB_OPAQUE_COPIES) ||
 			(is_large(&opaque) && context_option(context, STUB_OPAQUE_WRONG));
 	mem->data = opaque.memory;
 	if (mem->own_data) {
 		mem->data = calloc(1, size);
 		memcpy(mem->data, opaque.memory, is_large(&opaque) ? 1 : size);
 	}
-	if (opaque.cached && !mem->own_data && opaque.size <= CACHE_SIZE)
-		mem->cached = cached_get(&opaque);
 	return mem;
 }
 
 void opaque_destroy(struct mem *mem)
 {
 	close(mem->opaque_fd);
-	pthread_mutex_lock(&lock);
-	evictions++;
-	cached_put(mem->cached);
-	pthread_mutex_unlock(&lock);
-}
-
-/*
- * Reads whole pages.  The pages may contain redzones and stacks of other threads, which sanitizers
- * would report.
- */
-__attribute__((no_sanitize("address", "thread"))) static void cached_fetch(struct cached *c)
-{
-	const volatile unsigned char *memory = c->memory;
-
-	for (size_t i = 0; i < c->size; i++)
-		c->seen[i] = c->clean[i] = memory[i];
-}
-
-/* The memory as a caching device sees it: as of the first use after the last eviction. */
-unsigned char *opaque_seen(struct mem *mem)
-{
-	struct cached *c = mem_root(mem)->cached;
-
-	pthread_mutex_lock(&lock);
-	if (c->filled != evictions)
-		cached_fetch(c);
-	c->filled = evictions;
-	pthread_mutex_unlock(&lock);
-	return c->seen + mem->origin;
-}
-
-/* Writes the device's changes back to the memory. */
-void opaque_write_back(struct mem *mem)
-{
-	struct cached *c = mem_root(mem)->cached;
-
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < c->size; i++)
-		if (c->seen[i] != c->clean[i])
-			c->memory[i] = c->clean[i] = c->seen[i];
-	pthread_mutex_unlock(&lock);
 }

@@ -69,7 +69,6 @@ enum stub_option {
 	STUB_KHR_DMABUF,	  /* cl_khr_external_memory_dma_buf: enum stub_khr */
 	STUB_KHR_HABITS,	  /* bits: enum stub_khr_habit */
 	STUB_OPAQUE_COPIES,	  /* bits of devices: works on a copy of opaque memory */
-	STUB_OPAQUE_CACHED,	  /* bits of devices: caches opaque memory that was read */
 	STUB_OPAQUE_DIES,	  /* bits of devices: SIGSEGV for device memory from 512 MiB on */
 	STUB_OPAQUE_WRONG,	  /* bits of devices: such memory is a copy */
 	STUB_MAX_ALLOC,		  /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */

@@ -54,9 +54,8 @@ static cl_int proof_close(struct proof_sample *sample)
 	return import_end_access(sample->dmabuf, PROOF_ACCESS) ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }
 
-static cl_int proof_begin(cl_context context, void *arg)
+static cl_int proof_begin(void *arg)
 {
-	(void)context;
 	return proof_close(arg);
 }
 

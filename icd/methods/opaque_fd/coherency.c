@@ -17,7 +17,7 @@
 #include "icd/text.h"
 #include "util/lock.h"
 
-#define REVISION 5 /* of the self-test: results of other revisions are not read */
+#define REVISION 6 /* of the self-test: results of other revisions are not read */
 
 struct coherency_record {
 	struct coherency_record *next;
@@ -103,7 +103,7 @@ static enum tested coherency_find_new(const char *key, const struct opaque_coher
 {
 	const enum tested tested = coherency_test(c->device, c->uuid, exporter, kept, found);
 
-	if (key && tested == PASSED && *found > COPIES)
+	if (key && tested == PASSED && *found == COHERENT)
 		coherency_keep(key, *found);
 	if (key && tested == HUNG)
 		coherency_keep_hang(key);
@@ -132,12 +132,10 @@ static const char *coherency_describe(enum coherency coherency)
 	switch (coherency) {
 	case COHERENT:
 		return "zero copy by self-test";
-	case NEEDS_INVALIDATE:
-		return "zero copy by self-test, caches invalidated before kernels";
 	case COPIES:
 		return "copied";
 	default:
-		return "none";
+		return "no descriptor";
 	}
 }
 
@@ -168,11 +166,9 @@ static void coherency_explain_host(const struct opaque_coherency *c, char why[CO
 	for (int i = IMPORT_EXPORTERS - 1; i >= 0; i--) {
 		const struct import_exporter *exporter = import_exporter_get(i);
 
-		if (!c->is_asked[i])
-			continue;
 		coherency_append(why, "%s%s: %s", semicolon, exporter->memory,
 				 coherency_describe_of(c, i));
-		if (c->of[i] > COPIES && exporter->has_device_memory && large_is_refused(c))
+		if (c->of[i] == COHERENT && exporter->has_device_memory && large_is_refused(c))
 			coherency_append(why, ", on the device below %u MiB", LARGE_MIB);
 		semicolon = "; ";
 	}
@@ -185,8 +181,6 @@ static void coherency_explain_dmabuf(const struct opaque_coherency *c, char why[
 	coherency_append(why, "made of this process's memory, or mapped by the CPU: as host memory "
 			      "by ");
 	for (int i = IMPORT_EXPORTERS - 1; i >= 0; i--) {
-		if (!c->is_asked[i])
-			continue;
 		coherency_append(why, "%s%s (%s)", or, import_exporter_get(i)->name,
 				 coherency_describe_of(c, i));
 		or = " or ";
@@ -214,37 +208,15 @@ static uint64_t coherency_largest_buffer(cl_device_id device)
 	return bytes ? bytes : UINT64_MAX;
 }
 
-/* An exporter that stands behind another is asked where the other does not work. */
-static bool coherency_is_needed(const struct opaque_coherency *c, unsigned int id)
-{
-	const unsigned int unless = import_exporter_get(id)->unless;
-
-	return c->is_allowed[id] && (unless == id || c->of[unless] != COHERENT);
-}
-
-/* A result that is not needed any more is forgotten.  Exporters are asked in the order of numbers. */
-static bool coherency_ask(struct opaque_coherency *c, unsigned int id)
-{
-	c->is_asked[id] = coherency_is_needed(c, id);
-	if (!c->is_asked[id])
-		c->is_known[id] = false;
-	if (!c->is_known[id])
-		c->of[id] = EXPORTS_NOTHING;
-	if (!c->is_asked[id] || c->is_known[id])
-		c->hangs[id] = false;
-	return c->is_asked[id];
-}
-
 /* An unknown result says nothing against the known result of an earlier test or of another thread. */
 static void coherency_merge(struct opaque_coherency *c, const struct opaque_coherency *other)
 {
-	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
+	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++)
 		if (!c->is_known[i] && other->is_known[i]) {
 			c->of[i] = other->of[i];
 			c->is_known[i] = true;
+			c->hangs[i] = false;
 		}
-		coherency_ask(c, i);
-	}
 }
 
 bool coherency_hangs(const struct opaque_coherency *c)
@@ -258,7 +230,7 @@ bool coherency_hangs(const struct opaque_coherency *c)
 static bool coherency_is_complete(const struct opaque_coherency *c)
 {
 	for (int i = 0; i < IMPORT_EXPORTERS; i++)
-		if (c->is_asked[i] && !c->is_known[i])
+		if (!c->is_known[i])
 			return false;
 	return true;
 }
@@ -272,7 +244,7 @@ static void coherency_find_all(const struct device *device, struct opaque_cohere
 	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
 		const bool may_test = device->may_compile && !coherency_hangs(c);
 
-		if (coherency_ask(c, i) && !c->is_known[i])
+		if (!c->is_known[i])
 			coherency_find(c, i, may_test ? &kept : NULL);
 	}
 	coherency_drop(&kept);
@@ -287,8 +259,6 @@ static bool coherency_begin(cl_device_id device, struct opaque_coherency *c, boo
 	c->device = device;
 	c->align = device_base_align(device);
 	c->largest = coherency_largest_buffer(device);
-	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++)
-		c->is_allowed[i] = import_exporter_is_allowed(i);
 	err = next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(c->uuid), c->uuid, NULL);
 	c->has_uuid = !err;
 	*is_conclusive = !selftest_is_transient(err);
@@ -354,7 +324,7 @@ unsigned int coherency_exporters(const struct opaque_coherency *coherency)
 	unsigned int exporters = 0;
 
 	for (int i = 0; i < IMPORT_EXPORTERS; i++)
-		if (coherency->of[i] >= NEEDS_INVALIDATE)
+		if (coherency->of[i] == COHERENT)
 			exporters |= 1u << i;
 	return exporters;
 }

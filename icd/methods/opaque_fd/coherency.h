@@ -16,10 +16,9 @@
 
 /* The numbers are kept in the result cache. */
 enum coherency {
-	EXPORTS_NOTHING = 0,  /* no exporter, or no descriptor of host memory */
-	COPIES = 1,	      /* the device does not see the host's memory */
-	NEEDS_INVALIDATE = 2, /* zero copy, if an invalidation precedes kernels (invalidate.h) */
-	COHERENT = 3,	      /* zero copy */
+	EXPORTS_NOTHING = 0, /* no exporter, or no descriptor of host memory */
+	COPIES = 1,	     /* the device does not see the host's memory */
+	COHERENT = 2,	     /* zero copy */
 };
 
 #define COHERENCY_HANGS (-1) /* in the result cache: the self-test did not end */
@@ -29,8 +28,6 @@ enum coherency {
 struct opaque_coherency {
 	cl_device_id device;
 	enum coherency of[IMPORT_EXPORTERS]; /* by unsigned int */
-	bool is_allowed[IMPORT_EXPORTERS];   /* by the environment */
-	bool is_asked[IMPORT_EXPORTERS];     /* false: not needed, or forbidden */
 	bool is_known[IMPORT_EXPORTERS];     /* false: not tested, for want of memory perhaps */
 	bool hangs[IMPORT_EXPORTERS];	     /* unknown: the self-test did not end */
 	bool has_uuid;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The self-test takes a page of host memory with a descriptor of the exporter, and creates two
- * buffers over the page.  Three results are possible: the device sees the host's memory at
- * once, sees the memory after an invalidation, or does not see the memory.
+ * buffers over the page: the device sees the host's memory, or does not.
  *
  * To make and to release a context takes a fifth of a second (NVIDIA 580), so a session serves all
  * exporters.  After a test that has not passed, the next test gets a new session: a kernel may have
@@ -16,7 +15,6 @@
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
-#include "icd/methods/opaque_fd/invalidate.h"
 #include "icd/objects/memobj_watch.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/rounds.h"
@@ -38,8 +36,6 @@ struct coherency_job {
 struct coherency_sample {
 	struct import_region *region;
 	struct import_opaque opaque;
-	const unsigned char *uuid;
-	struct import_bracket *bracket; /* in the test's context; NULL at first */
 };
 
 /* The region is held until the driver has destroyed the buffer. */
@@ -57,24 +53,6 @@ static cl_mem coherency_buffer(cl_context context, bool reader, void *arg, cl_in
 		return mem;
 	next.clReleaseMemObject(mem);
 	return NULL;
-}
-
-static cl_int coherency_invalidate(cl_context context, void *arg)
-{
-	struct coherency_sample *s = arg;
-
-	if (!s->bracket && invalidate_get(context, s->uuid, &s->bracket))
-		return CL_OUT_OF_RESOURCES;
-	return s->bracket->begin(s->bracket) ? CL_INVALID_OPERATION : CL_SUCCESS;
-}
-
-static void coherency_finish(void *arg)
-{
-	struct coherency_sample *s = arg;
-
-	if (s->bracket)
-		s->bracket->put(s->bracket);
-	s->bracket = NULL;
 }
 
 /* A kept session was made by an earlier job for the device. */
@@ -95,14 +73,11 @@ static void coherency_test_end(struct coherency_job *j)
 }
 
 /* Returns 1: zero copy, 0: not, or an error of OpenCL. */
-static cl_int coherency_run_rounds(struct coherency_job *j, struct coherency_sample *s,
-				   bool invalidated)
+static cl_int coherency_run_rounds(struct coherency_job *j, struct coherency_sample *s)
 {
 	const struct selftest_memory memory = {
 		.bytes = s->region->addr,
 		.create = coherency_buffer,
-		.begin = invalidated ? coherency_invalidate : NULL,
-		.finish = coherency_finish,
 		.rounds = ROUNDS,
 		.apart = true,
 		.arg = s,
@@ -116,54 +91,25 @@ static cl_int coherency_run_rounds(struct coherency_job *j, struct coherency_sam
 	return result;
 }
 
-/* An invalidation precedes a kernel by a user event (access.h). */
-static void coherency_check_events(struct coherency_job *j)
-{
-	switch (selftest_user_event(j->device)) {
-	case PASSED:
-		j->found = NEEDS_INVALIDATE;
-		break;
-	case UNTESTED:
-		j->job.found = UNTESTED;
-		break;
-	case HUNG:
-		j->job.found = HUNG;
-		break;
-	default:
-		log_error("commands that wait for user events do not work on this device, so its "
-			  "caches cannot be invalidated before kernels");
-		j->found = COPIES;
-	}
-}
-
-/*
- * Memory that a device may cache is never believed to be coherent: a cache kept full by other
- * programs would pass the test.
- */
 static void coherency_test_sample(struct coherency_job *j, struct coherency_sample *s)
 {
-	const bool is_cached = import_exporter_get(j->exporter)->is_cached;
-	const cl_int result = coherency_run_rounds(j, s, is_cached);
+	const cl_int result = coherency_run_rounds(j, s);
 
 	if (selftest_is_transient(result))
 		j->job.found = UNTESTED;
-	else if (result != 1)
-		j->found = COPIES;
-	else if (is_cached)
-		coherency_check_events(j);
 	else
-		j->found = COHERENT;
+		j->found = result == 1 ? COHERENT : COPIES;
 }
 
 /* 0, or why the exporter makes no descriptor of a page: a negative errno. */
 static int coherency_test_exporter(struct coherency_job *j)
 {
-	struct coherency_sample s = { .uuid = j->uuid };
-	int ret = import_sample(j->exporter, s.uuid, &s.region);
+	struct coherency_sample s;
+	int ret = import_sample(j->exporter, j->uuid, &s.region);
 
 	if (ret)
 		return ret;
-	ret = import_opaque(s.region, s.uuid, 1u << j->exporter, &s.opaque);
+	ret = import_opaque(s.region, j->uuid, &s.opaque);
 	if (!ret) {
 		coherency_test_sample(j, &s);
 		close(s.opaque.fd);

@@ -4,9 +4,6 @@
  *
  * An exporter makes a descriptor of the memory (import/opaque_fd/opaque.c).  No document promises
  * zero copy, so a self-test decides, for each exporter (coherency.h).
- *
- * A device may cache what kernels read of the host's memory.  If the self-test finds such a cache,
- * an invalidation precedes each kernel (invalidate.h).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +15,6 @@
 #include "icd/methods/backing.h"
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/coherency.h"
-#include "icd/methods/opaque_fd/invalidate.h"
 #include "icd/methods/opaque_fd/large.h"
 #include "icd/methods/part.h"
 #include "util/log.h"
@@ -77,37 +73,20 @@ static const struct device *opaque_fd_only_device(cl_context context)
 	return device;
 }
 
-/* A device's own memory needs no invalidation: the device does not read the host's memory. */
-static bool opaque_fd_is_on_device(const struct import_region *region,
-				   const struct import_exporter *exporter)
-{
-	return exporter->has_device_memory && !region->addr;
-}
-
 /*
- * Whether the device is proved to take descriptors of an exporter.  Gives the region the
- * invalidation for the device.
+ * Whether the device is proved to see memory with a descriptor of an exporter.  The self-test is about
+ * the host's memory: nothing has to be proved of the device's own.
  */
-static cl_int opaque_fd_attach_invalidate(cl_context context,
-					  const struct opaque_coherency *coherency, unsigned int id,
-					  struct import_region *region)
+static cl_int opaque_fd_check_coherency(const struct opaque_coherency *coherency,
+					const struct import_opaque *opaque)
 {
-	const struct import_exporter *exporter = import_exporter_get(id);
-	struct import_bracket *bracket = NULL;
 	char why[COHERENCY_WHY_SIZE];
-	cl_int err;
 
-	if (coherency->of[id] == COHERENT || opaque_fd_is_on_device(region, exporter))
+	if (coherency->of[opaque->exporter] == COHERENT || opaque->is_on_device)
 		return CL_SUCCESS;
-	if (coherency->of[id] == NEEDS_INVALIDATE) {
-		err = error_to_cl(invalidate_get(context, coherency->uuid, &bracket));
-		if (!err)
-			import_set_bracket(region, bracket);
-		return err;
-	}
 	coherency_explain(coherency, IMPORT_HOST, why);
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
-		  exporter->name, why);
+		  import_exporter_get(opaque->exporter)->name, why);
 	return CL_INVALID_OPERATION;
 }
 
@@ -121,7 +100,7 @@ static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
 	if (!err)
 		err = large_check(coherency, opaque);
 	if (!err)
-		err = opaque_fd_attach_invalidate(context, coherency, opaque->exporter, region);
+		err = opaque_fd_check_coherency(coherency, opaque);
 	if (err)
 		return err;
 	return opaque_fd_build(context, flags, coherency, region, opaque, buffer);
@@ -146,8 +125,7 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 		log_error("the device could not be tested: %s", why);
 		return CL_OUT_OF_RESOURCES;
 	}
-	err = error_to_cl(
-		import_opaque(region, coherency.uuid, coherency_exporters(&coherency), &opaque));
+	err = error_to_cl(import_opaque(region, coherency.uuid, &opaque));
 	if (err)
 		return err;
 	err = opaque_fd_create_from(context, flags, region, &coherency, &opaque, buffer);
@@ -169,21 +147,15 @@ static void opaque_fd_describe(const struct device *device, enum import_type typ
 			       struct method_memory *memory)
 {
 	struct opaque_coherency coherency;
-	unsigned int exporters;
+	bool takes_pages;
 
 	memory->by_uuid = true;
 	coherency_get_last(device, &coherency);
-	exporters = coherency_exporters(&coherency);
+	takes_pages = opaque_fd_takes_pages(coherency_exporters(&coherency));
 	memory->address_align = coherency.align;
-	memory->by_uuid_alone = !opaque_fd_takes_pages(exporters);
-	if (type == IMPORT_HOST)
-		memory->kept = import_describe_kept(exporters);
-}
-
-static void opaque_fd_context_release(cl_context context)
-{
-	backing_drop_context(context);
-	invalidate_drop_context(context);
+	memory->by_uuid_alone = !takes_pages;
+	if (takes_pages && type == IMPORT_HOST)
+		memory->kept = import_describe_kept();
 }
 
 static const struct proof *const opaque_fd_proofs[] = { &large_proof, NULL };
@@ -199,7 +171,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.create = opaque_fd_create,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
-	.context_release = opaque_fd_context_release,
+	.context_release = backing_drop_context,
 	.describe = opaque_fd_describe,
 	.proofs = opaque_fd_proofs,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,

@@ -82,7 +82,7 @@ int cuda_export_dmabuf(const struct cuda_range *memory, uintptr_t addr, size_t s
  * cuda_export_opaque - VMM memory, of a device or the host, as an opaque descriptor
  * @memory: from cuda_identify(@addr)
  *
- * For OpenCL and Vulkan on the device with @uuid.  -EOPNOTSUPP: not VMM memory, or made
+ * For OpenCL on the device with @uuid.  -EOPNOTSUPP: not VMM memory, or made
  * without a POSIX descriptor, or several segments; -EXDEV: of another device; -EFAULT: only
  * part of the range; -EINVAL and -ENODEV as above.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory by way of NVIDIA's resource manager (RM): host pages and dma-bufs become opaque
- * descriptors for NVIDIA's OpenCL, as CUDA and Vulkan make them.
+ * descriptors for NVIDIA's OpenCL, as CUDA makes them.
  *
  * RM is a part of the kernel driver, behind ioctls of /dev/nvidiactl and /dev/nvidiaN (rm_abi.h).
  * RM maps the memory so that the GPU does not cache what kernels read of it, as CUDA maps its own
- * host memory.  Neither CUDA nor Vulkan is loaded.
+ * host memory.  CUDA is not loaded.
  *
  * A descriptor keeps its memory: RM's object is freed before the functions return, and nothing is to
  * be tracked but the descriptor.  (Driver 580: RM duplicates an exported object for the descriptor,

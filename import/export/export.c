@@ -15,10 +15,8 @@
 
 /* The first exporter that takes the memory exports the memory. */
 static const struct exporter *const exporters[] = {
-	&exporter_cuda,
-	&exporter_gdmabuf_cuda,
-	&exporter_udmabuf,
-	&exporter_gdmabuf_host,
+	&exporter_cuda,		&exporter_gdmabuf_cuda, &exporter_udmabuf,
+	&exporter_gdmabuf_host, &exporter_gdmabuf_gpu,
 };
 
 int export_hand_out(const struct export_request *request, const struct export_range *made,

@@ -41,6 +41,7 @@ extern const struct exporter exporter_cuda;	    /* CUDA's device memory, by CUDA
 extern const struct exporter exporter_gdmabuf_cuda; /* CUDA's device memory, by the module */
 extern const struct exporter exporter_udmabuf;	    /* memfds, without the module */
 extern const struct exporter exporter_gdmabuf_host; /* memory of the host, by the module */
+extern const struct exporter exporter_gdmabuf_gpu;  /* GPU memory unknown to CUDA, by the module */
 
 /*
  * Passes a dma-buf of CUDA's device memory on, and remembers of what memory it is.  -EBADF, logged:

@@ -70,15 +70,34 @@ static int exporter_gdmabuf_export_host(const struct export_request *request,
 			      out);
 }
 
-/* An unmapped range is the caller's mistake, with the module or without. */
+/* -EFAULT: no host memory, but maybe a GPU's. */
 static enum export_outcome exporter_gdmabuf_host_export(const struct export_request *request,
 							struct export_range *out, int *error)
 {
 	unsigned int have;
 
 	*error = exporter_gdmabuf_export_host(request, out);
+	/* An unmapped range is the caller's mistake, with the module or without. */
 	if (*error == -ENXIO &&
-	    maps_check((void *)request->address, request->size, 0, &have, NULL) == -EFAULT)
+	    maps_check((void *)request->address, request->size, 0, &have, NULL) == -EFAULT) {
+		*error = -EFAULT;
+		return EXPORT_DONE;
+	}
+	return *error == -EFAULT ? EXPORT_DECLINED : EXPORT_DONE;
+}
+
+/* GPU memory has no read-only dma-buf. */
+static bool exporter_gdmabuf_gpu_takes(const struct export_request *request)
+{
+	return request->memory.kind != CUDA_DEVICE && !(request->options & EXPORT_READ_ONLY);
+}
+
+/* A GPU's driver may know memory that CUDA does not know.  Nobody tells of its free: it is not kept. */
+static enum export_outcome exporter_gdmabuf_gpu_export(const struct export_request *request,
+						       struct export_range *out, int *error)
+{
+	*error = gdmabuf_export(GDMABUF_MEMORY_GPU, request->address, request->size, false, out);
+	if (*error == -EOPNOTSUPP)
 		*error = -EFAULT;
 	return EXPORT_DONE;
 }
@@ -93,4 +112,10 @@ const struct exporter exporter_gdmabuf_host = {
 	.name = "gdmabuf, of the host's memory",
 	.takes = exporter_gdmabuf_host_takes,
 	.export = exporter_gdmabuf_host_export,
+};
+
+const struct exporter exporter_gdmabuf_gpu = {
+	.name = "gdmabuf, of a GPU's memory",
+	.takes = exporter_gdmabuf_gpu_takes,
+	.export = exporter_gdmabuf_gpu_export,
 };

@@ -118,9 +118,9 @@ struct climport_dmabuf {
  * memory or no room to pin memory (-EMFILE, -ENFILE, -ENOMEM, -ENOSPC, -EDQUOT), registrations
  * without users are given up, and the call tries again.
  *
- * Not kept: a range of several CUDA allocations, exports with CLIMPORT_READ_ONLY, exports by udmabuf,
- * and host memory for which the process has too many watches or too few descriptors, or which gets
- * other pages all the time.
+ * Not kept: a range of several CUDA allocations, GPU memory that CUDA does not know, exports with
+ * CLIMPORT_READ_ONLY, exports by udmabuf, and host memory for which the process has too many watches
+ * or too few descriptors, or which gets other pages all the time.
  *
  * Returns 0, or
  *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA cannot export; host

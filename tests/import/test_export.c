@@ -146,6 +146,22 @@ TEST(several_allocations, "A range of several allocations is not kept by the mod
 	fake_cuda_vmm_free(p);
 }
 
+TEST(unknown_gpu, "GPU memory that CUDA does not know is exported, and not kept.")
+{
+	uintptr_t p = export_map_host(GPU_PAGE);
+	struct export_range range;
+
+	export_test_begin();
+	fake_gdmabuf.host_error = EFAULT;
+	range = export_range_of(p, PAGE, EXPORT_KEEP);
+	fake_gdmabuf.host_error = 0;
+	EXPECT_EQ(range.whole,
+		  p & (GPU_PAGE - 1) && range.offset + PAGE > GPU_PAGE ? 2 * GPU_PAGE : GPU_PAGE);
+	EXPECT_EQ(export_count_pinned(), 0);
+	close(range.fd);
+	munmap((void *)p, GPU_PAGE);
+}
+
 static uintptr_t to_be_freed;
 
 static void free_now(void)

@@ -700,14 +700,23 @@ TEST(watch_unwatch, "After GDMABUF_UNWATCH_HOST the word differs, and the watch 
 	watched_end(&w);
 }
 
-TEST(watch_limit, "A watch beyond out_watches fails with EDQUOT, until another ends.")
+/* Fills a context of a process that has no other watch. */
+static int watches_fill(struct gdm_watch *watches, unsigned char *p)
 {
-	static struct gdm_watch watches[WATCHES];
-	unsigned char *p = map_anonymous();
 	int ctx = gdm_open();
 
 	for (int i = 0; i < WATCHES; i++)
 		EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[i]), 0);
+	return ctx;
+}
+
+static void watches_at_limit(void *unused)
+{
+	static struct gdm_watch watches[WATCHES];
+	unsigned char *p = map_anonymous();
+	int ctx = watches_fill(watches, p);
+
+	(void)unused;
 	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[0]), -EDQUOT);
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), 0);
 	munmap(p, LENGTH);
@@ -715,24 +724,33 @@ TEST(watch_limit, "A watch beyond out_watches fails with EDQUOT, until another e
 	EXPECT_EQ(gdm_unwatch(ctx, &watches[7]), 0);
 	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[7]), 0);
 	EXPECT_EQ(gdm_watch_host(ctx, p, LENGTH, &watches[0]), -EDQUOT);
-	close(ctx);
+	_exit(0);
 }
 
-TEST(watch_limit_of_process, "All contexts of a process together have out_watches current watches "
-			     "at most, so that no change "
-			     "of memory takes long; stale ones do not count.")
+TEST(watch_limit, "A watch beyond out_watches fails with EDQUOT, until another ends.")
+{
+	EXPECT_EQ(in_child(watches_at_limit, NULL), 0);
+}
+
+static void watches_at_limit_of_process(void *unused)
 {
 	static struct gdm_watch watches[WATCHES];
 	unsigned char *p = map_anonymous();
-	int first = gdm_open(), second = gdm_open();
+	int second = gdm_open();
 
-	for (int i = 0; i < WATCHES; i++)
-		EXPECT_EQ(gdm_watch_host(first, p, LENGTH, &watches[i]), 0);
+	(void)unused;
+	watches_fill(watches, p);
 	EXPECT_EQ(gdm_watch_host(second, p, LENGTH, &watches[0]), -EDQUOT);
 	munmap(p, LENGTH);
 	EXPECT_EQ(gdm_watch_host(second, p, LENGTH, &watches[0]), 0);
-	close(second);
-	close(first);
+	_exit(0);
+}
+
+TEST(watch_limit_of_process,
+     "All contexts of a process together have out_watches current watches at most, so that no "
+     "change of memory takes long; stale ones do not count.")
+{
+	EXPECT_EQ(in_child(watches_at_limit_of_process, NULL), 0);
 }
 
 static void watch_as_user(void *p)

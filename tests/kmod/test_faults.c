@@ -235,10 +235,7 @@ TEST(faults_watch_host, "If an allocation fails, GDMABUF_WATCH_HOST fails and le
 	struct gdm_watch first;
 
 	fault_test_begin();
-	/*
-	 * Takes slot 0, for which the context's list of watches allocates nothing.  For other slots
-	 * the list tries an allocation twice, so one failure is not enough: faults_watch_host_node.
-	 */
+	/* Not the context's first watch: faults_watch_first. */
 	EXPECT_EQ(gdm_watch_host(ctx, memory, LENGTH_HOST, &first), 0);
 	watches_held = 1;
 	fail_all(&op);
@@ -556,22 +553,25 @@ static int watch_without_nodes(int own, struct gdm_watch *failed)
 	return err;
 }
 
+/* The slots of a node.  The list tries an allocation twice, so one failure is not enough. */
+enum { NODE_SLOTS = 64 };
+
 static void watch_host_without_nodes(void)
 {
-	struct gdm_watch first, failed, next;
+	struct gdm_watch last, failed, next;
 	long long before = gdm_read_total("watches");
 	int own = gdm_open();
 
 	memory = pages_new(LENGTH_HOST, 1);
-	/* Takes slot 0, for which the list needs no node. */
-	EXPECT_EQ(gdm_watch_host(own, memory, LENGTH_HOST, &first), 0);
+	for (int i = 0; i < NODE_SLOTS; i++)
+		EXPECT_EQ(gdm_watch_host(own, memory, LENGTH_HOST, &last), 0);
 	EXPECT_EQ(watch_without_nodes(own, &failed), -ENOMEM);
-	EXPECT_EQ(gdm_read_total("watches"), before + 1);
+	EXPECT_EQ(gdm_read_total("watches"), before + NODE_SLOTS);
 	/* An invalidation finds all watches of the range, so a freed watch, too. */
 	EXPECT_EQ(madvise(memory, PAGE, MADV_DONTNEED), 0);
-	EXPECT(!gdm_is_current(gdm_status(own), &first));
+	EXPECT(!gdm_is_current(gdm_status(own), &last));
 	EXPECT_EQ(gdm_watch_host(own, memory, LENGTH_HOST, &next), 0);
-	EXPECT_EQ(next.slot, 1);
+	EXPECT_EQ(next.slot, NODE_SLOTS);
 }
 
 TEST(faults_watch_host_node,

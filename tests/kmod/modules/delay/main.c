@@ -3,10 +3,9 @@
  * For tests: delays every call of a function of the kernel or of a module.  A race of a few
  * instructions then happens every time.
  */
+#include <linux/delay.h>
 #include <linux/kprobes.h>
-#include <linux/ktime.h>
 #include <linux/module.h>
-#include <linux/processor.h>
 
 static char *symbol = "interval_tree_remove";
 module_param(symbol, charp, 0400);
@@ -16,13 +15,13 @@ static unsigned int delay_us = 2000;
 module_param(delay_us, uint, 0600);
 MODULE_PARM_DESC(delay_us, "of each call");
 
-/* Busy waiting: preemption is off, and the caller may hold a spinlock. */
+/*
+ * Busy waiting: preemption is off, and the caller may hold any lock, so that of the clock, which
+ * udelay() does not take.
+ */
 static int gdmabuf_delay_call(struct kprobe *kprobe, struct pt_regs *regs)
 {
-	ktime_t end = ktime_add_us(ktime_get(), delay_us);
-
-	while (ktime_before(ktime_get(), end))
-		cpu_relax();
+	udelay(delay_us);
 	return 0;
 }
 

@@ -121,11 +121,11 @@ static void acquired_undo(const struct acquired *a)
 		next.clReleaseEvent(release);
 }
 
-static bool acquired_is_in_order(const struct acquired *a)
+bool acquired_is_in_order(cl_command_queue queue)
 {
 	cl_command_queue_properties properties = 0;
 
-	next.clGetCommandQueueInfo(a->queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+	next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
 				   NULL);
 	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
@@ -149,7 +149,7 @@ static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_ev
 	cl_int err = memobj_enqueue_acquire(a->import, a->queue, a->count, a->imports, num_wait,
 					    wait, &a->event);
 
-	if (!err && !a->event && !acquired_is_in_order(a))
+	if (!err && !a->event && !acquired_is_in_order(a->queue))
 		return acquired_refuse(a);
 	if (err) {
 		log_error("the device acquires no imports: %s", cl_error_name(err));

@@ -16,6 +16,8 @@
 #ifndef ICD_ACCESS_ACQUIRED_H
 #define ICD_ACCESS_ACQUIRED_H
 
+#include <stdbool.h>
+
 #include "icd/cl_compat.h"
 #include "icd/objects/memobj.h"
 
@@ -50,5 +52,8 @@ void acquired_cancel(struct acquired *a);
  * has failed.
  */
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking);
+
+/* A queue that the driver does not know is in order. */
+bool acquired_is_in_order(cl_command_queue queue);
 
 #endif /* ICD_ACCESS_ACQUIRED_H */

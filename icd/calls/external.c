@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "icd/access/acquired.h"
 #include "icd/access/queue_bracket.h"
 #include "icd/layer.h"
 #include "icd/objects/command_functions.h"
@@ -36,15 +37,6 @@ static bool external_has_import(const cl_mem *mems, cl_uint count)
 	return false;
 }
 
-static bool external_is_in_order(cl_command_queue queue)
-{
-	cl_command_queue_properties properties = 0;
-
-	next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
-				   NULL);
-	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-}
-
 static cl_int external_create_complete(cl_command_queue queue, cl_event *complete)
 {
 	cl_context context;
@@ -65,7 +57,7 @@ static cl_int external_mark(cl_command_queue queue, cl_uint num_wait, const cl_e
 	cl_event complete;
 	cl_int err;
 
-	if (num_wait || wait || external_is_in_order(queue))
+	if (num_wait || wait || acquired_is_in_order(queue))
 		return next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, event);
 	err = external_create_complete(queue, &complete);
 	if (err)

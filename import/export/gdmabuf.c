@@ -21,7 +21,7 @@
 
 /* Published whole.  The structure stays, as other threads may still read it. */
 struct gdmabuf_context {
-	struct gdmabuf_context *replaced;
+	struct gdmabuf_context *replaced; /* so that leak checkers find it */
 	struct descriptor_own device;
 	size_t page_size[2]; /* by enum gdmabuf_memory; 0: no provider */
 	uint32_t watches;    /* the most */

@@ -112,9 +112,9 @@ struct climport_dmabuf {
  * A registration keeps its memory.  CUDA memory stays allocated after cuMemFree(), until
  * climport_invalidate(), or until the next export of the address finds the free.  Pages of the host
  * stay pinned and counted after munmap(), until climport_invalidate(), until the next registration of
- * any host memory, or until fork(), which would copy pinned pages.  Of each kind of memory 512 registrations and 64 GiB stay without users
- * (climport_set_limits()), but no more registrations than an eighth of the descriptors that the
- * process may have (RLIMIT_NOFILE) at first use.  Where a call of climport finds no descriptor, no
+ * any host memory, or until fork(), which would copy pinned pages.  Of each kind of memory 512
+ * registrations and 64 GiB stay without users (climport_set_limits()), but no more registrations
+ * than an eighth of the descriptors that the process may have (RLIMIT_NOFILE) at first use.  Where a call of climport finds no descriptor, no
  * memory or no room to pin memory (-EMFILE, -ENFILE, -ENOMEM, -ENOSPC, -EDQUOT), registrations
  * without users are given up, and the call tries again.
  *

@@ -50,13 +50,12 @@ static inline void run_next(struct gdmabuf_run_iter *it)
 }
 
 /* Counts the runs after each is cut into pieces of at most @max. */
-static inline unsigned int runs_count(const struct gdmabuf_run *runs, u64 offset, u64 length,
-				      u64 max)
+static inline unsigned int runs_count(const struct gdmabuf_run *runs, u64 length, u64 max)
 {
 	struct gdmabuf_run_iter it;
 	unsigned int n = 0;
 
-	for (run_first(&it, runs, offset, length); it.length; run_next(&it))
+	for (run_first(&it, runs, 0, length); it.length; run_next(&it))
 		n += div64_u64(it.length - 1, max) + 1;
 	return n;
 }

@@ -44,11 +44,6 @@ static u64 gdmabuf_sg_max_segment_host(struct device *dev)
 			  PAGE_SIZE);
 }
 
-static unsigned int gdmabuf_sg_count_runs(const struct gdmabuf_buffer *buffer, u64 max)
-{
-	return runs_count(buffer->runs, 0, buffer->length, max);
-}
-
 /* @runs: capacity of runs[].  -EINVAL, -ENOMEM. */
 static struct gdmabuf_map *gdmabuf_sg_create(struct dma_buf_attachment *attachment, u64 max,
 					     unsigned int runs, enum dma_data_direction dir)
@@ -61,7 +56,8 @@ static struct gdmabuf_map *gdmabuf_sg_create(struct dma_buf_attachment *attachme
 	map = kvzalloc(struct_size(map, runs, runs), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return ERR_PTR(-ENOMEM);
-	if (sg_alloc_table(&map->sgt, gdmabuf_sg_count_runs(buffer, max), GFP_KERNEL_ACCOUNT)) {
+	if (sg_alloc_table(&map->sgt, runs_count(buffer->runs, buffer->length, max),
+			   GFP_KERNEL_ACCOUNT)) {
 		kvfree(map);
 		return ERR_PTR(-ENOMEM);
 	}

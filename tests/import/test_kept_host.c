@@ -203,19 +203,24 @@ static void copy_a_page(void)
 	fake_gdmabuf_change((void *)copied_at, PAGE);
 }
 
+/* The next @count exports give the address other pages.  Returns the exports so far. */
+static int kept_copies_begin(uintptr_t p, int count, int *fds)
+{
+	kept_once(p, SIZE);
+	export_invalidate(p, SIZE);
+	*fds = process_count_descriptors();
+	copied_at = p;
+	copies = count;
+	fake_gdmabuf.exporting = copy_a_page;
+	return fake_gdmabuf.exports;
+}
+
 TEST(copied, "An export that itself gives the address other pages is made again, with a new watch.")
 {
 	uintptr_t p = kept_host_map();
-	int fds, watches = fake_gdmabuf.watches, exports;
+	int fds, watches = fake_gdmabuf.watches, exports = kept_copies_begin(p, 1, &fds);
 	ino_t made;
 
-	kept_once(p, SIZE);
-	export_invalidate(p, SIZE);
-	fds = process_count_descriptors();
-	exports = fake_gdmabuf.exports;
-	copied_at = p;
-	copies = 1;
-	fake_gdmabuf.exporting = copy_a_page;
 	made = kept_once(p, SIZE);
 	fake_gdmabuf.exporting = NULL;
 	EXPECT_EQ(fake_gdmabuf.exports - exports, 2);
@@ -231,15 +236,8 @@ TEST(copied_always,
 {
 	uintptr_t p = kept_host_map();
 	struct export_range range;
-	int fds, watches = fake_gdmabuf.watches, exports;
+	int fds, watches = fake_gdmabuf.watches, exports = kept_copies_begin(p, 1000, &fds);
 
-	kept_once(p, SIZE);
-	export_invalidate(p, SIZE);
-	fds = process_count_descriptors();
-	exports = fake_gdmabuf.exports;
-	copied_at = p;
-	copies = 1000;
-	fake_gdmabuf.exporting = copy_a_page;
 	EXPECT_EQ(export_dmabuf(p, SIZE, EXPORT_KEEP, &range), 0);
 	fake_gdmabuf.exporting = NULL;
 	EXPECT_EQ(fake_gdmabuf.exports - exports, 5);

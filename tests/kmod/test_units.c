@@ -102,28 +102,26 @@ TEST(run_iter_bounds, "The iterator stops at the last run that the part touches.
 	EXPECT(it.run == &runs[1]);
 }
 
-TEST(runs_counted, "runs_count() counts the runs that a part touches.")
+TEST(runs_counted, "runs_count() counts the runs that the first bytes touch.")
 {
-	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, MAX), COUNT(runs));
-	EXPECT_EQ(runs_count(runs, 0, PAGE, MAX), 1);
-	EXPECT_EQ(runs_count(runs, PAGE, 2 * PAGE, MAX), 2);
-	EXPECT_EQ(runs_count(runs, 3 * PAGE, 5 * PAGE, MAX), 1);
+	EXPECT_EQ(runs_count(runs, PAGES * PAGE, MAX), COUNT(runs));
+	EXPECT_EQ(runs_count(runs, PAGE, MAX), 1);
+	EXPECT_EQ(runs_count(runs, 3 * PAGE, MAX), 2);
 }
 
 TEST(runs_segments, "A run longer than a segment counts as several segments, rounded up.")
 {
-	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, PAGE), PAGES);
-	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, 2 * PAGE), 1 + 1 + 3);
-	EXPECT_EQ(runs_count(runs, 3 * PAGE, 4 * PAGE, 2 * PAGE), 2);
+	EXPECT_EQ(runs_count(runs, PAGES * PAGE, PAGE), PAGES);
+	EXPECT_EQ(runs_count(runs, PAGES * PAGE, 2 * PAGE), 1 + 1 + 3);
 }
 
 TEST(runs_large, "runs_count() counts runs longer than 4 GiB.")
 {
 	const struct gdmabuf_run large = { 1ULL << 40, 1ULL << 36 };
 
-	EXPECT_EQ(runs_count(&large, 0, 1ULL << 36, MAX), 1);
-	EXPECT_EQ(runs_count(&large, 0, 1ULL << 36, 1ULL << 31), 32);
-	EXPECT_EQ(runs_count(&large, (1ULL << 36) - PAGE, PAGE, 1ULL << 31), 1);
+	EXPECT_EQ(runs_count(&large, 1ULL << 36, MAX), 1);
+	EXPECT_EQ(runs_count(&large, 1ULL << 36, 1ULL << 31), 32);
+	EXPECT_EQ(runs_count(&large, PAGE, 1ULL << 31), 1);
 }
 
 TEST(slot_begins, "The first generation of a slot is even and not 0.")

@@ -137,7 +137,6 @@ int main(int argc, char **argv)
 	if (!*only) {
 		bench_calls(self, layer, platform);
 		bench_import(&b);
-		bench_bandwidth_layer(&b);
 	}
 	bench_device_close(&b);
 	if (json && (fprintf(json, "\n] }\n") < 0 || fclose(json)))

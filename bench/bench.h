@@ -48,6 +48,5 @@ int bench_calls_child(const char *platform, int imports);
 void bench_kernels(const char *self, const char *layer, const char *platform);
 int bench_kernels_child(const char *platform);
 void bench_import(struct bench *b);
-void bench_bandwidth_layer(struct bench *b);
 
 #endif

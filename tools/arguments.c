@@ -85,3 +85,15 @@ size_t parse_size(const char *text)
 		return 0;
 	return size << shift;
 }
+
+const char *size_format(char text[32], size_t size)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
+	double value = (double)size;
+	size_t unit = 0;
+
+	for (; value >= 1024 && unit < 3; unit++)
+		value /= 1024;
+	snprintf(text, 32, "%.4g %s", value, units[unit]);
+	return text;
+}

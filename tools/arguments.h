@@ -42,4 +42,7 @@ bool option_names(const char *value, unsigned int number, const char *name);
 /* Bytes, with K, M or G; 0 if @text is no size. */
 size_t parse_size(const char *text);
 
+/* "16 MiB".  Returns @text. */
+const char *size_format(char text[32], size_t size);
+
 #endif /* TOOLS_ARGUMENTS_H */

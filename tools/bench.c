@@ -1,16 +1,187 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "arguments.h"
+
+#define SMALLEST ((size_t)4096) /* sizes are a power of 4 times SMALLEST */
 #define DEFAULT_SIZE ((size_t)1 << 30)
 #define QUICK_SIZE ((size_t)64 << 20)
-#define SECONDS 90 /* as the help promises, on a machine that does nothing else */
-#define QUICK_SECONDS 15
 
-/* Host and device memory each hold at most six buffers of the largest size at a time. */
+double bench_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Runs each case once, in turns, so that all meet the same disturbances. */
+static void bench_race_round(struct bench *b, struct bench_case *cases, size_t count,
+			     double samples[][BENCH_ROUNDS], unsigned int round)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!bench_figure_is_known(&cases[i].figure))
+			continue;
+		samples[i][round] = cases[i].run(b, cases[i].arg);
+		if (!isnan(samples[i][round]))
+			continue;
+		bench_leave_out(cases[i].name, climport_last_error());
+		cases[i].figure = bench_figure_of(NULL, 0);
+	}
+}
+
+void bench_race(struct bench *b, struct bench_case *cases, size_t count, double seconds)
+{
+	static double samples[BENCH_CASES][BENCH_ROUNDS];
+	const double start = bench_now();
+	unsigned int rounds = 0;
+
+	bench_race_round(b, cases, count, samples, 0); /* to warm up */
+	do
+		bench_race_round(b, cases, count, samples, rounds++);
+	while (rounds < b->rounds &&
+	       bench_now() - start < (rounds < BENCH_FEWEST ? 3 * seconds : seconds));
+	for (size_t i = 0; i < count; i++)
+		if (bench_figure_is_known(&cases[i].figure))
+			cases[i].figure = bench_figure_of(samples[i], rounds);
+}
+
+/* Ways to have host data read by one kernel.  Each is timed from the data to the kernel's result. */
+enum bench_way { WRITE, IMPORT, ALLOC, DMA_BUF, KEPT, WAYS };
+
+static const struct {
+	const char *row, *verdict;
+} bench_ways[WAYS] = {
+	[WRITE] = { "clEnqueueWriteBuffer, kernel", NULL },
+	[IMPORT] = { "import, kernel, release", "an import for one kernel" },
+	[ALLOC] = { "the same of climport_alloc memory",
+		    "an import of climport_alloc() memory for one kernel" },
+	[DMA_BUF] = { "the same of a dma-buf", "an import of a dma-buf for one kernel" },
+	[KEPT] = { "kernel on an import that is kept", "a kernel on an import that is kept" },
+};
+
+struct bench_use {
+	enum bench_way way;
+	struct bench_memory memory;
+	cl_mem target; /* of clEnqueueWriteBuffer */
+};
+
+/*
+ * New data comes after the run, and other cases run before it is used: as a camera's frame it lies in
+ * memory, and not in the caches of the processor that wrote it a moment ago.
+ */
+static double bench_use_run(struct bench *b, void *arg)
+{
+	struct bench_use *u = arg;
+	struct bench_memory *m = &u->memory;
+	const bool imports = u->way != WRITE && u->way != KEPT;
+	double start, seconds;
+
+	bench_poison(b);
+	start = bench_now();
+	if (imports && bench_memory_import(b, m))
+		return NAN;
+	if (u->way == WRITE)
+		bench_check(clEnqueueWriteBuffer(b->queue, u->target, CL_FALSE, 0, m->size,
+						 m->address, 0, NULL, NULL),
+			    "clEnqueueWriteBuffer");
+	bench_sum_start(b, u->way == WRITE ? u->target : m->mem, m->size);
+	bench_memory_expect(b, m);
+	if (imports)
+		bench_memory_release(m);
+	seconds = bench_now() - start;
+	bench_memory_fill(b, m);
+	return seconds;
+}
+
+/* 0, or an error with libclimport's sentence. */
+static int bench_use_open(struct bench *b, struct bench_use *u, enum bench_way way, size_t size)
+{
+	const bool allocates = way == ALLOC || way == DMA_BUF;
+	cl_int err = CL_SUCCESS;
+	int ret;
+
+	*u = (struct bench_use){ .way = way };
+	ret = allocates ? bench_memory_alloc(b, &u->memory, size)
+			: bench_memory_map(&u->memory, size);
+	if (!ret && way == DMA_BUF)
+		ret = bench_memory_export(&u->memory);
+	if (!ret && way == KEPT)
+		ret = bench_memory_import(b, &u->memory);
+	if (!ret && way == WRITE)
+		u->target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
+	bench_check(err, "clCreateBuffer");
+	if (!ret)
+		bench_memory_fill(b, &u->memory);
+	return ret;
+}
+
+static void bench_use_close(struct bench_use *u)
+{
+	if (u->target)
+		clReleaseMemObject(u->target);
+	if (u->memory.mem)
+		bench_memory_release(&u->memory);
+	bench_memory_free(&u->memory);
+}
+
+/* A way that cannot be had is left out from here on. */
+static void bench_once_measure(struct bench *b, size_t size, double seconds,
+			       struct bench_crossing *crossings, bool *lacks)
+{
+	struct bench_case cases[WAYS];
+	struct bench_use uses[WAYS];
+	size_t count = 0;
+
+	bench_begin_size(b, size);
+	for (int way = 0; way < WAYS; way++) {
+		if (lacks[way])
+			continue;
+		lacks[way] = bench_use_open(b, &uses[count], way, size);
+		if (!lacks[way]) {
+			cases[count] = (struct bench_case){ .name = bench_ways[way].row,
+							    .run = bench_use_run,
+							    .arg = &uses[count] };
+			count++;
+			continue;
+		}
+		bench_leave_out(bench_ways[way].row, climport_last_error());
+		bench_use_close(&uses[count]);
+	}
+	bench_race(b, cases, count, seconds);
+	for (size_t i = 0; i < count; i++) {
+		bench_report(b, "once", cases[i].name, size,
+			     bench_figure_times(cases[i].figure, 1e3), "ms");
+		bench_crossing_add(&crossings[uses[i].way], size, &cases[WRITE].figure,
+				   &cases[i].figure);
+		lacks[uses[i].way] = !bench_figure_is_known(&cases[i].figure);
+		bench_use_close(&uses[i]);
+	}
+}
+
+static void bench_once(struct bench *b, struct bench_crossing *crossings)
+{
+	bool lacks[WAYS] = { false };
+	unsigned int steps = 0;
+
+	for (size_t size = SMALLEST; size <= b->largest; size *= 4)
+		steps++;
+	for (size_t size = SMALLEST; size <= b->largest; size *= 4) {
+		if (bench_now() > b->end) {
+			bench_leave_out("larger sizes", "the time is over");
+			break;
+		}
+		bench_once_measure(b, size, b->seconds / steps, crossings, lacks);
+	}
+}
+
+/* Five buffers of the largest size are in host memory at a time, and one in the device's. */
 static size_t bench_affordable(const struct bench *b)
 {
 	cl_ulong one = 0, all = 0;
@@ -25,87 +196,70 @@ static size_t bench_affordable(const struct bench *b)
 
 static void bench_set_limits(struct bench *b)
 {
-	const struct bench_options *options = b->options;
-	size_t most = bench_affordable(b), wanted = options->quick ? QUICK_SIZE : DEFAULT_SIZE;
+	const size_t most = bench_affordable(b);
+	size_t wanted = b->options.quick ? QUICK_SIZE : DEFAULT_SIZE;
 
-	b->seconds = options->quick ? 9 : 60;
-	b->rounds = options->quick ? 15 : BENCH_ROUNDS;
-	if (options->size)
-		wanted = options->size;
+	b->seconds = b->options.quick ? 8 : 45;
+	b->end = bench_now() + 2 * b->seconds;
+	b->rounds = b->options.quick ? 15 : BENCH_ROUNDS;
+	if (b->options.size)
+		wanted = parse_size(b->options.size);
 	else if (wanted > most)
 		wanted = most;
-	for (b->largest = BENCH_SMALLEST; b->largest <= wanted / 4;)
+	for (b->largest = SMALLEST; b->largest <= wanted / 4;)
 		b->largest *= 4;
 }
 
-void bench_make_random(struct bench *b)
+static int bench_parse(int argc, char **argv, struct bench_options *o)
 {
-	b->random =
-		mmap(NULL, b->largest, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (b->random == MAP_FAILED)
-		bench_fatal("no memory for %zu bytes: %m", b->largest);
-	for (size_t i = 0; i < b->largest / sizeof(*b->random); i++)
-		b->random[i] = bench_random();
+	struct arguments a = { "bench", argc, argv, 1, NULL };
+
+	while (option_next(&a)) {
+		const char **value = option_is(&a, "--platform") ? &o->platform
+				     : option_is(&a, "--device") ? &o->device
+				     : option_is(&a, "--size")	 ? &o->size
+				     : option_is(&a, "--json")	 ? &o->json
+								 : NULL;
+
+		if (option_is(&a, "--quick"))
+			o->quick = true;
+		else if (!value)
+			return fail_option(&a);
+		else if (!(*value = option_value(&a)))
+			return WRONG_USAGE;
+	}
+	if (o->size && parse_size(o->size) < SMALLEST)
+		return fail_usage("bench: --size is %zuK or more, not %s: bytes, or with K, M or G",
+				  SMALLEST >> 10, o->size);
+	if (a.next < argc)
+		return fail_usage("bench takes no argument %s", argv[a.next]);
+	return 0;
 }
 
-static void find_cuda(struct bench *b)
+int bench_command(int argc, char **argv, void (*more)(struct bench *b))
 {
-	b->no_cuda = "the device is not CUDA's";
-	if (b->is_cuda)
-		b->cuda = bench_cuda_open(b->uuid, &b->no_cuda);
-	else
-		bench_skip("", memory_names[MEMORY_DEVICE], b->no_cuda);
-	b->lacks[MEMORY_DEVICE] = !b->is_cuda;
-}
+	struct bench_crossing crossings[WAYS] = { 0 };
+	char *sentences[WAYS];
+	struct bench b = { 0 };
+	int status = bench_parse(argc, argv, &b.options);
 
-/* Where the module gdmabuf is loaded, too, an import of ordinary memory pins its pages. */
-static void bench_keep_nothing(void)
-{
+	if (status)
+		return status;
+	/* Where the module gdmabuf is loaded, too, an import of ordinary memory pins its pages. */
 	climport_set_limits(CLIMPORT_HOST, 0, 0);
-}
-
-static const struct bench_group {
-	const char *name;
-	void (*run)(struct bench *b);
-} bench_groups[] = {
-	{ "bandwidth", bench_bandwidth }, { "once", bench_once },	{ "frames", bench_frames },
-	{ "reuse", bench_reuse },	  { "latency", bench_latency }, { "launch", bench_launch },
-	{ "query", bench_query },	  { "export", bench_export },
-};
-
-/* A busy machine takes longer than promised, though at most twice as long before the last group. */
-static void bench_run_groups(struct bench *b, double start)
-{
-	const double end = start + (b->options->quick ? 2 * QUICK_SECONDS : 2 * SECONDS);
-
-	for (size_t i = 0; i < sizeof(bench_groups) / sizeof(bench_groups[0]); i++)
-		if (bench_now() < end)
-			bench_groups[i].run(b);
-		else
-			bench_skip(bench_groups[i].name, "all",
-				   "the time is over, as this machine does something else");
-}
-
-int bench_command(const struct bench_options *options)
-{
-	const double start = bench_now();
-	static struct bench all;
-	struct bench *b = &all;
-
-	b->options = options;
-	bench_keep_nothing();
-	if (options->part)
-		return bench_part_command(b);
-	bench_report_open(b, options); /* first, so that a wrong name costs no minute */
-	bench_choose(b);
-	bench_set_limits(b);
-	bench_report_begin(b);
-	bench_open(b);
-	bench_make_random(b);
-	find_cuda(b);
-	bench_run_groups(b, start);
-	bench_report_end(b, options);
-	munmap(b->random, b->largest);
-	bench_close(b);
+	bench_report_open(&b); /* first, so that a wrong name costs no minute */
+	bench_choose(&b);
+	bench_set_limits(&b);
+	bench_report_begin(&b);
+	bench_open(&b);
+	bench_once(&b, crossings);
+	if (more)
+		more(&b);
+	for (int way = 0; way < WAYS; way++)
+		sentences[way] = way == WRITE
+					 ? NULL
+					 : bench_verdict(bench_ways[way].verdict, &crossings[way]);
+	bench_report_end(&b, sentences, WAYS);
+	bench_close(&b);
 	return 0;
 }

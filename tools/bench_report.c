@@ -3,135 +3,119 @@
 
 #include <stdlib.h>
 
+#include "arguments.h"
 #include "json.h"
 #include "terminal.h"
 
-/* The goals are for NVIDIA's driver. */
+#define ROW "%-41s %8s %10s %-4s %6s %4s" /* 78 columns */
+
 void bench_report(struct bench *b, const char *group, const char *name, size_t size,
-		  struct bench_figure figure, const char *unit, const char *goal)
+		  struct bench_figure figure, const char *unit)
 {
+	const int places = figure.value < 1 ? 4 : figure.value < 100 ? 2 : 0;
+	char bytes[32], value[32], spread[32], runs[16];
+
 	if (!bench_figure_is_known(&figure))
 		return;
-	if (!b->is_cuda)
-		goal = NULL;
-	bench_table_row(b, group, name, size, &figure, unit, goal);
+	size_format(bytes, size);
+	snprintf(value, sizeof(value), "%.*f", places, figure.value);
+	snprintf(spread, sizeof(spread), "%.0f%%", (figure.high - figure.low) / figure.value * 100);
+	snprintf(runs, sizeof(runs), "%u", figure.runs);
+	terminal_line(stdout, 4, ROW, name, bytes, value, unit, spread, runs);
+	fflush(stdout);
 	if (!b->json)
 		return;
 	fprintf(b->json, "%s\n\t\t{ \"group\": \"%s\", \"name\": ", b->json_more ? "," : "", group);
 	json_quote(b->json, name);
-	fprintf(b->json, ", \"size\": %zu, \"value\": %.9g, \"unit\": \"%s\", ", size, figure.value,
-		unit);
-	if (figure.runs)
-		fprintf(b->json, "\"low\": %.9g, \"high\": %.9g, \"runs\": %u, ", figure.low,
-			figure.high, figure.runs);
-	else
-		fputs("\"low\": null, \"high\": null, \"runs\": null, ", b->json);
-	fputs("\"goal\": ", b->json);
-	if (goal)
-		fprintf(b->json, "\"%s\" }", goal);
-	else
-		fputs("null }", b->json);
+	fprintf(b->json,
+		", \"size\": %zu, \"value\": %.9g, \"unit\": \"%s\", \"low\": %.9g, \"high\": "
+		"%.9g, "
+		"\"runs\": %u }",
+		size, figure.value, unit, figure.low, figure.high, figure.runs);
 	b->json_more = true;
 }
 
-static void begin_json(struct bench *b, const char *platform, const char *device,
-		       const char *driver)
+void bench_leave_out(const char *what, const char *why)
 {
-	const char *const fields[][2] = {
-		{ "platform", platform },
-		{ "device", device },
-		{ "driver", driver },
-		{ "way", b->way },
-		{ "way_dma_buf", b->way_dmabuf },
-		{ "memory", b->why },
-	};
-
-	fputs("{\n", b->json);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		fprintf(b->json, "\t\"%s\": ", fields[i][0]);
-		json_quote(b->json, fields[i][1]);
-		fputs(",\n", b->json);
-	}
-	fputs("\t\"figures\": [", b->json);
+	terminal_line(stdout, 4, "%s: left out, %s", what, why);
 }
 
-static FILE *open_file(const char *path)
+void bench_report_open(struct bench *b)
 {
-	FILE *file = path ? fopen(path, "w") : NULL;
-
-	if (path && !file)
-		bench_fatal("%s: %m", path);
-	return file;
-}
-
-static void close_file(FILE *file, const char *path)
-{
-	if (ferror(file) | fclose(file))
-		bench_fatal("%s cannot be written", path);
-}
-
-void bench_report_open(struct bench *b, const struct bench_options *options)
-{
-	b->svg = open_file(options->svg);
-	b->json = open_file(options->json);
+	if (!b->options.json)
+		return;
+	b->json = fopen(b->options.json, "w");
+	if (!b->json)
+		bench_fatal("%s: %m", b->options.json);
 }
 
 void bench_report_begin(struct bench *b)
 {
-	char platform[256] = "?", version[256] = "?", device[256] = "?", driver[256] = "?";
+	char platform[256] = "?", device[256] = "?", driver[256] = "?", most[32];
+	const char *const fields[][2] = {
+		{ "platform", platform },
+		{ "device", device },
+		{ "driver", driver },
+		{ "host_memory", b->host.method },
+		{ "dma_buf", b->dma_buf.method ? b->dma_buf.method : "refused" },
+		{ "zero_copy", b->host.why },
+	};
 
 	clGetPlatformInfo(b->platform, CL_PLATFORM_NAME, sizeof(platform), platform, NULL);
-	clGetPlatformInfo(b->platform, CL_PLATFORM_VERSION, sizeof(version), version, NULL);
 	clGetDeviceInfo(b->device, CL_DEVICE_NAME, sizeof(device), device, NULL);
 	clGetDeviceInfo(b->device, CL_DRIVER_VERSION, sizeof(driver), driver, NULL);
-	bench_table_begin(b, platform, version, device, driver);
 	if (b->json)
-		begin_json(b, platform, device, driver);
+		fputs("{\n", b->json);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		terminal_line(stdout, 12, "%-11s %s", fields[i][0], fields[i][1]);
+		if (!b->json)
+			continue;
+		fprintf(b->json, "\t\"%s\": ", fields[i][0]);
+		json_quote(b->json, fields[i][1]);
+		fputs(",\n", b->json);
+	}
+	if (b->json)
+		fputs("\t\"figures\": [", b->json);
+	terminal_line(
+		stdout, 0,
+		"Medians of up to %u runs, up to %s, from the data to the kernel's result.  The "
+		"spread is how far the middle half of the runs lies apart, in percent.",
+		b->rounds, size_format(most, b->largest));
+	putchar('\n');
+	terminal_line(stdout, 4, ROW, "what", "size", "value", "unit", "spread", "runs");
 }
 
-static void write_plots(const struct bench *b)
-{
-	char device[256] = "?", driver[256] = "?", text[600];
-
-	clGetDeviceInfo(b->device, CL_DEVICE_NAME, sizeof(device), device, NULL);
-	clGetDeviceInfo(b->device, CL_DRIVER_VERSION, sizeof(driver), driver, NULL);
-	snprintf(text, sizeof(text), "%s, driver %s, method %s, medians", device, driver, b->way);
-	plot_write(b->svg, "climport bench: what importing is worth", text, b->plots, BENCH_PLOTS);
-}
-
-/* A sentence below the table, and in the JSON file's list.  Takes the text, which may be NULL. */
-static void bench_say(struct bench *b, char *text)
+static void bench_say(struct bench *b, const char *sentence, bool more)
 {
 	struct terminal_text t;
 
-	if (!text)
-		return;
 	terminal_begin(&t, stdout, 9);
 	terminal_add(&t, COLOUR_BOLD, "verdict");
-	terminal_add(&t, COLOUR_NONE, ": %s.", text);
+	terminal_add(&t, COLOUR_NONE, ": %s.", sentence);
 	terminal_end(&t);
-	if (b->json) {
-		fprintf(b->json, "%s\n\t\t", b->verdicts++ ? "," : "");
-		json_quote(b->json, text);
-	}
-	free(text);
+	if (!b->json)
+		return;
+	fprintf(b->json, "%s\n\t\t", more ? "," : "");
+	json_quote(b->json, sentence);
 }
 
-void bench_report_end(struct bench *b, const struct bench_options *options)
+void bench_report_end(struct bench *b, char **sentences, size_t count)
 {
+	bool more = false;
+
+	putchar('\n');
 	if (b->json)
 		fputs("\n\t],\n\t\"verdict\": [", b->json);
-	putchar('\n');
-	bench_say(b, bench_verdict_once(&b->once));
-	bench_say(b, bench_verdict_again(&b->again));
-	bench_say(b, bench_verdict_frames(&b->frames));
-	bench_say(b, bench_verdict_goals(b->goals));
-	if (b->json) {
-		fputs("\n\t]\n}\n", b->json);
-		close_file(b->json, options->json);
+	for (size_t i = 0; i < count; i++) {
+		if (!sentences[i])
+			continue;
+		bench_say(b, sentences[i], more);
+		more = true;
+		free(sentences[i]);
 	}
-	if (b->svg) {
-		write_plots(b);
-		close_file(b->svg, options->svg);
-	}
+	if (!b->json)
+		return;
+	fputs("\n\t]\n}\n", b->json);
+	if (ferror(b->json) | fclose(b->json))
+		bench_fatal("%s cannot be written", b->options.json);
 }

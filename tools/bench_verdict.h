@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What figures mean for a machine, in words.  Pure: no measurement, no device.  Sentences are without
- * a stop; the caller frees them.  NULL: nothing to say, or no memory.
+ * What was measured, and what it means in words.  Pure: no device, no clock.
+ *
+ * A comparison holds only if the spreads of both sides do not meet: a machine that does something
+ * else makes numbers, not results.
  */
 #ifndef TOOLS_BENCH_VERDICT_H
 #define TOOLS_BENCH_VERDICT_H
 
-#include "bench_figure.h"
+#include <stdbool.h>
+#include <stddef.h>
 
-/* From which size on importing takes less time than a write. */
+#define BENCH_FEWEST 3 /* runs for a comparison */
+
+/*
+ * The median, and where the middle half of the runs lies: all runs, if there are four or fewer.  Of a
+ * ratio: where it lies if both sides are anywhere in theirs.
+ */
+struct bench_figure {
+	double value, low, high; /* value is NAN: not measured */
+	unsigned int runs;	 /* of a ratio: of the side with fewer */
+};
+
+/* Of samples, which are sorted. */
+struct bench_figure bench_figure_of(double *samples, size_t count);
+bool bench_figure_is_known(const struct bench_figure *f);
+struct bench_figure bench_figure_times(struct bench_figure f, double factor);
+struct bench_figure bench_figure_ratio(struct bench_figure a, struct bench_figure b); /* a / b */
+
+/* From which size on a use of imports takes less time than a write. */
 struct bench_crossing {
 	size_t wins;			   /* from here on, up to the largest; 0: not there */
 	bool won;			   /* somewhere */
-	size_t largest;			   /* 0: nothing was measured */
+	size_t smallest, largest;	   /* 0: nothing was measured */
 	struct bench_figure write, import; /* at the largest size, in seconds */
 };
 
@@ -20,25 +40,10 @@ struct bench_crossing {
 void bench_crossing_add(struct bench_crossing *crossing, size_t size,
 			const struct bench_figure *write, const struct bench_figure *import);
 
-/* Frames of several sizes: a write and a kernel against a kernel on the import. */
-struct bench_frames {
-	double low, high;  /* of the ratios that hold */
-	unsigned int open; /* sizes whose spreads meet */
-};
-
-void bench_frames_add(struct bench_frames *frames, const struct bench_figure *write,
-		      const struct bench_figure *import);
-
-/* A goal: "<= 1.5" or ">= 4".  The figure's spread decides. */
-enum bench_goal { GOAL_MET, GOAL_MISSED, GOAL_OPEN };
-
-enum bench_goal bench_goal_judge(const char *goal, const struct bench_figure *figure);
-
-/* For memory that is imported for the first time, and for memory that was imported before. */
-char *bench_verdict_once(const struct bench_crossing *once);
-char *bench_verdict_again(const struct bench_crossing *again);
-char *bench_verdict_frames(const struct bench_frames *frames);
-/* @count: of goals, by enum bench_goal */
-char *bench_verdict_goals(const unsigned int count[3]);
+/*
+ * "@what wins from 4 MiB on; ...", without a stop.  The caller frees the sentence.  NULL: nothing was
+ * measured, or no memory.
+ */
+char *bench_verdict(const char *what, const struct bench_crossing *crossing);
 
 #endif /* TOOLS_BENCH_VERDICT_H */

@@ -98,14 +98,6 @@ static int run_diag(int argc, char **argv)
 	return diag_command(root, a.next < argc ? argv[a.next] : NULL, stdout);
 }
 
-static int run_bench(int argc, char **argv)
-{
-	struct bench_options options = { 0 };
-	int status = bench_parse(argc, argv, &options);
-
-	return status ? status : bench_command(&options);
-}
-
 /* The table needs no driver. */
 static int start_info(int argc, char **argv)
 {
@@ -123,10 +115,9 @@ static int start_bench(int argc, char **argv)
 {
 	static char self[] = "/proc/self/exe";
 
-	setenv("CLIMPORT_LOG", "error", 0);
 	if (is_layer_enabled()) {
 		environment_check();
-		return run_bench(argc - 1, argv + 1);
+		return bench_command(argc - 1, argv + 1, NULL);
 	}
 	argv[0] = self;
 	return enable_layer() ? climport_start(argv) : 1;
@@ -186,14 +177,14 @@ static const struct command {
 	  "      --help               print all options\n",
 	  start_conform, true },
 	{ "bench", "[OPTIONS]",
-	  "measure what importing is worth on this machine (a minute and a half, if it does "
-	  "nothing else)\n"
+	  "measure from which size on importing wins here (a minute, if the machine does nothing "
+	  "else)\n"
 	  "      --platform NAME, --device NAME: by number or by a part of the name; the default "
 	  "is\n"
 	  "                           a GPU, if there is one\n"
 	  "      --size MAX           the largest memory (default 1G)\n"
-	  "      --quick              about 15 seconds, up to 64M\n"
-	  "      --json FILE, --svg FILE: write the figures, and plots of the figures\n",
+	  "      --quick              about 10 seconds, up to 64M\n"
+	  "      --json FILE          write the figures for programs\n",
 	  start_bench, false },
 	{ "diag", "[--sysfs DIR] [PEER]",
 	  "print what would stop PCI devices from reaching GPU memory\n"

@@ -106,8 +106,6 @@ const struct environment_variable environment_variables[] = {
 	{ "LD_LIBRARY_PATH", "tool, and the dynamic linker", "a list of folders, with colons",
 	  "none", "climport run adds the folder of a libOpenCL.so with clImportMemoryARM" },
 	{ "TERM", "tool", "a terminal's name", "none", "not set, or dumb: no colours" },
-	{ "TMPDIR", "tool", "a folder", "/tmp",
-	  "climport bench makes an empty XDG_CACHE_HOME there" },
 	{ 0 },
 };
 

@@ -13,7 +13,7 @@ _climport() {
 		return
 	fi
 	case $command$previous in # `info --json` takes no file
-	bench--json | bench--svg)
+	bench--json)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;

@@ -1,48 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "diag.h"
 
-#include <stdlib.h>
-
-#include "diag_pci.h"
 #include "diag_report.h"
 #include "terminal.h"
 
-static int report_gpu(const struct machine *m, const struct pci_device *gpu,
-		      const struct pci_device *named)
+static int diag_collect_gpu(struct machine *m, const struct pci_device *gpu,
+			    const struct pci_device *named)
 {
 	struct reasons stops = { "" };
-	int status = 0, pairs = 0;
+	int status = 0;
+	size_t pairs = 0;
 
 	if (gpu->vendor == PCI_NVIDIA)
 		stops = m->nvidia;
-	diag_begin(m, DIAG_GPU, gpu, NULL);
+	m->owner = (struct diag_owner){ gpu, NULL };
 	report_gpu_alone(m, gpu, &stops);
 	for (size_t i = 0; i < m->count; i++) {
 		const struct pci_device *d = m->devices + i;
 
 		if (d == gpu || (named ? d != named : !pci_is_peer(d) || pci_same_slot(d, gpu)))
 			continue;
-		diag_begin(m, DIAG_PAIR, gpu, d);
+		m->owner.peer = d;
 		status |= report_pair(m, gpu, d, &stops);
 		pairs++;
 	}
 	if (!pairs)
 		diag_judge(m, DIAG_CANNOT, &stops);
+	m->gpus++;
+	m->pairs += pairs;
 	return status || (!pairs && *stops.text);
 }
 
 static int diag_collect(struct machine *m, const struct pci_device *named)
 {
-	int status = 0, gpus = 0;
+	int status = 0;
 
-	diag_begin(m, DIAG_MACHINE, NULL, NULL);
 	report_machine(m);
 	for (size_t i = 0; i < m->count; i++)
-		if (pci_is_gpu(m->devices + i)) {
-			status |= report_gpu(m, m->devices + i, named);
-			gpus++;
-		}
-	return gpus ? status : 1;
+		if (pci_is_gpu(m->devices + i))
+			status |= diag_collect_gpu(m, m->devices + i, named);
+	return m->gpus ? status : 1;
 }
 
 /* 0 if @peer is NULL or a device of the machine. */
@@ -68,8 +65,7 @@ static int find_named(const struct machine *m, const char *peer, const struct pc
 
 int diag_command(const char *root, const char *peer, FILE *out)
 {
-	struct diag_report report = { 0 };
-	struct machine m = { .report = &report, .root = root };
+	struct machine m = { .root = root };
 	const struct pci_device *named = NULL;
 	int status;
 
@@ -77,11 +73,8 @@ int diag_command(const char *root, const char *peer, FILE *out)
 	status = find_named(&m, peer, &named);
 	if (!status) {
 		status = diag_collect(&m, named);
-		diag_print(out, &report);
+		diag_print(out, &m);
 	}
-	diag_free(&report);
-	for (size_t i = 0; i < m.count; i++)
-		free(m.devices[i].path);
-	free(m.devices);
+	diag_free(&m);
 	return status;
 }

@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of one GPU, for all peers: the GPU's driver and BAR. */
+/* Facts of a GPU: its driver and BAR; and of a device that would reach the GPU's memory. */
 #include "diag_report.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "nvml.h"
+#include "arguments.h"
+#include "import/nvidia/rm/rm_refusal.h"
 
-static void report_bar(const struct machine *m, const struct pci_device *gpu, struct reasons *stops)
+static void report_bar(struct machine *m, const struct pci_device *gpu, struct reasons *stops)
 {
 	const char *advice = "Turn on Resizable BAR and Above 4G Decoding in the firmware.";
-	int bar = 0;
-	unsigned long long size = pci_bar_size(gpu, &bar), memory = pci_memory_size(gpu, bar);
-	char have[32], want[32];
+	const size_t size = pci_bar_size(gpu);
+	char have[32];
 
-	size_text(size, have, sizeof(have));
-	size_text(memory, want, sizeof(want));
+	size_format(have, size);
 	if (!size) {
-		diag_say(m, "stop", "The GPU has no BAR with an address for its memory. %s",
-			 advice);
+		diag_say(m, STOP, "The GPU has no BAR with an address for its memory. %s", advice);
 		add_reason(stops, "the GPU's memory has no BAR");
-	} else if (memory > size) {
-		diag_say(
-			m, "note",
-			"The BAR is small: devices reach %s at a time, and all memory needs %s. %s",
-			have, want, advice);
-	} else if (memory) {
-		diag_say(m, "ok", "The BAR is %s, which is all of the GPU's memory.", have);
 	} else if (size <= 256 * MIB) {
-		diag_say(m, "note", "The BAR is %s, and most GPUs have more memory. %s", have,
+		diag_say(m, NOTE, "The BAR is %s, and most GPUs have more memory. %s", have,
 			 advice);
 	} else {
-		diag_say(m, "ok", "The BAR is %s; the size of the GPU's memory is unknown.", have);
+		diag_say(m, OK, "The BAR is %s.", have);
 	}
 }
 
@@ -39,20 +32,19 @@ static int shares_memory(const char *driver)
 	return !strcmp(driver, "amdgpu") || !strcmp(driver, "xe") || !strcmp(driver, "habanalabs");
 }
 
-static void report_driver(const struct machine *m, const struct pci_device *gpu,
-			  struct reasons *stops)
+static void report_driver(struct machine *m, const struct pci_device *gpu, struct reasons *stops)
 {
 	const char *driver = *gpu->driver ? gpu->driver : "none";
 
 	if (gpu->vendor == PCI_NVIDIA && read_exists(m->root, "sys/module/nvidia") &&
 	    strcmp(driver, "nvidia")) {
-		diag_say(m, "stop", "The GPU's driver is %s. Bind the GPU to nvidia.", driver);
+		diag_say(m, STOP, "The GPU's driver is %s. Bind the GPU to nvidia.", driver);
 		add_reason(stops, "the GPU's driver is not nvidia");
 	}
 	if (gpu->vendor == PCI_NVIDIA)
 		return;
 	if (!shares_memory(driver)) {
-		diag_say(m, "stop",
+		diag_say(m, STOP,
 			 "The GPU's driver is %s. Besides NVIDIA's driver only amdgpu, xe and "
 			 "habanalabs let other devices reach the memory.",
 			 driver);
@@ -62,29 +54,132 @@ static void report_driver(const struct machine *m, const struct pci_device *gpu,
 	}
 }
 
-/* The driver answers NVML alone, and NVML asks through the device node. */
-static void report_bar_use(const struct machine *m, const struct pci_device *gpu)
-{
-	const char *why = "there is no /dev/nvidiactl, which nvidia-modprobe makes";
-	char total[32], used[32], unused[32];
-	struct nvml_bar bar;
-
-	if (read_exists(m->root, "dev/nvidiactl"))
-		why = nvml_read_bar(gpu->address, &bar);
-	if (why) {
-		diag_say(m, "note", "The used part of the BAR is unknown: %s.", why);
-		return;
-	}
-	diag_say(m, "ok", "Of the BAR's %s the driver uses %s, and %s are free.",
-		 size_text(bar.total, total, sizeof(total)),
-		 size_text(bar.used, used, sizeof(used)),
-		 size_text(bar.free, unused, sizeof(unused)));
-}
-
-void report_gpu_alone(const struct machine *m, const struct pci_device *gpu, struct reasons *stops)
+void report_gpu_alone(struct machine *m, const struct pci_device *gpu, struct reasons *stops)
 {
 	report_driver(m, gpu, stops);
 	report_bar(m, gpu, stops);
-	if (gpu->vendor == PCI_NVIDIA && read_exists(m->root, "sys/module/nvidia"))
-		report_bar_use(m, gpu);
+}
+
+/*
+ * Like pci_p2pdma_distance(): from the device up, the common bridge once.  Adds the addresses to
+ * @found.  Returns NO, YES or UNKNOWN.
+ */
+static enum answer redirects_up(const char *from, size_t end, struct reasons *found)
+{
+	enum answer answer = NO, here;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", from);
+	for (; strlen(path) >= end && pci_is_device(path); *strrchr(path, '/') = '\0') {
+		here = pci_redirects(path);
+		if (here == YES)
+			add_reason(found, strrchr(path, '/') + 1);
+		if (here == YES || (here == UNKNOWN && answer == NO))
+			answer = here;
+	}
+	return answer;
+}
+
+struct pair {
+	const struct pci_device *gpu, *peer;
+	size_t common; /* bytes that both paths begin with */
+	struct reasons stops, doubts;
+};
+
+static void report_acs(struct machine *m, struct pair *p)
+{
+	struct reasons found = { "" };
+	enum answer a = redirects_up(p->gpu->path, p->common, &found);
+	enum answer b = redirects_up(p->peer->path, p->common + 1, &found);
+
+	if (a == YES || b == YES) {
+		diag_say(m, NOTE,
+			 "Access Control Services send the transactions up to the root complex, "
+			 "in: %s. Boot with pci=disable_acs_redir= and these addresses, or turn "
+			 "ACS off in the firmware.",
+			 found.text);
+		add_reason(&p->doubts, "ACS sends the DMA through the root complex");
+	} else if (a == UNKNOWN || b == UNKNOWN) {
+		diag_say(m, NOTE,
+			 "Only root can read whether ACS redirects. Run climport as root.");
+		add_reason(&p->doubts, "ACS is unknown");
+	} else {
+		diag_say(m, OK, "No bridge between the two redirects (ACS).");
+	}
+}
+
+static void report_topology(struct machine *m, struct pair *p)
+{
+	char bridge[PATH_MAX];
+	const char *name;
+
+	snprintf(bridge, sizeof(bridge), "%.*s", (int)p->common, p->gpu->path);
+	name = strrchr(bridge, '/') + 1;
+	if (pci_is_device(bridge)) {
+		diag_say(m, OK, "Both are below the bridge %s.", name);
+		report_acs(m, p);
+	} else {
+		diag_say(m, NOTE,
+			 "No bridge is common to both%s: the path leads through the root complex, "
+			 "and not every CPU forwards the DMA. The kernel has a list of CPUs that "
+			 "do, which cannot be read. Put both below one PCIe switch.",
+			 strncmp(name, "pci", 3) ? ", nor the host bridge" : "");
+		add_reason(&p->doubts, "the path leads through the root complex");
+	}
+	if (p->gpu->node >= 0 && p->peer->node >= 0 && p->gpu->node != p->peer->node)
+		diag_say(
+			m, NOTE,
+			"GPU and device are on different NUMA nodes, %d and %d, which is slow. Use "
+			"slots of one socket.",
+			p->gpu->node, p->peer->node);
+}
+
+static void report_iommu(struct machine *m, struct pair *p)
+{
+	char type[32];
+
+	diag_read_line(p->peer->path, "iommu_group/type", type, sizeof(type));
+	if (!strncmp(type, "DMA", 3)) {
+		diag_say(
+			m, NOTE,
+			"An IOMMU translates the device's DMA (%s), so all DMA goes up to the root "
+			"complex, and dma-bufs of NVIDIA's own driver fail. Boot with iommu=pt.",
+			type);
+		add_reason(&p->doubts, "an IOMMU translates the DMA");
+	} else if (!*type) {
+		diag_say(m, OK, "No IOMMU translates the device's DMA.");
+	} else if (!strcmp(type, "identity")) {
+		diag_say(m, OK, "The IOMMU passes the device's DMA through (identity).");
+	} else {
+		diag_say(m, STOP,
+			 "The device's IOMMU group is %s: another program has the device, or no "
+			 "driver. Bind the device to its driver.",
+			 type);
+		add_reason(&p->stops, "the device's IOMMU group is not its driver's");
+	}
+}
+
+int report_pair(struct machine *m, const struct pci_device *gpu, const struct pci_device *peer,
+		const struct reasons *gpu_stops)
+{
+	struct pair p = { .gpu = gpu, .peer = peer, .stops = *gpu_stops };
+
+	p.common = pci_common_length(gpu->path, peer->path);
+	if (!*peer->driver) {
+		diag_say(m, STOP, "The device has no driver to import a dma-buf. Load the driver.");
+		add_reason(&p.stops, "the device has no driver");
+	}
+	if (peer->vendor == PCI_NVIDIA && pci_is_gpu(peer))
+		diag_say(m, NOTE,
+			 "climport imports no dma-buf of other devices' memory on a GPU of "
+			 "NVIDIA's: " RM_REFUSAL ".");
+	report_topology(m, &p);
+	report_iommu(m, &p);
+	if (m->p2pdma == UNKNOWN && gpu->vendor != PCI_NVIDIA)
+		add_reason(&p.doubts, "the kernel's configuration is unknown");
+	if (*p.stops.text)
+		diag_judge(m, DIAG_CANNOT, &p.stops);
+	else
+		diag_judge(m, *p.doubts.text ? DIAG_MAY : DIAG_CAN, &p.doubts);
+	return *p.stops.text ? 1 : 0;
 }

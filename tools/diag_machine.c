@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of the whole machine: the kernel, gdmabuf, NVIDIA's driver, host memory. */
+/* Facts of the whole machine: the kernel, gdmabuf, NVIDIA's driver. */
 #include "diag_report.h"
 
 #include <errno.h>
@@ -13,9 +13,8 @@
 #include <linux/gdmabuf.h>
 
 #define FIRST_DRIVER 535 /* its nvidia_p2p_get_pages_persistent() does not race */
-#define ENOUGH_MEMLOCK (64 * MIB)
 
-static enum answer kernel_option(const struct machine *m, const char *release, const char *option)
+static enum answer kernel_option(struct machine *m, const char *release, const char *option)
 {
 	static const char *const places[] = { "%s/boot/config-%s", "%s/lib/modules/%s/config" };
 	char path[PATH_MAX + 256], *line = NULL;
@@ -44,22 +43,22 @@ static void report_kernel(struct machine *m)
 	diag_read_line(m->root, "proc/sys/kernel/osrelease", release, sizeof(release));
 	m->p2pdma = kernel_option(m, release, "CONFIG_PCI_P2PDMA");
 	if (m->p2pdma == UNKNOWN) {
-		diag_say(m, "note",
+		diag_say(m, NOTE,
 			 "The kernel's configuration is unknown: neither /boot/config-%s nor "
 			 "/lib/modules/%s/config can be read.",
 			 release, release);
 		return;
 	}
 	if (m->p2pdma == YES)
-		diag_say(m, "ok", "The kernel is built with PCI_P2PDMA.");
+		diag_say(m, OK, "The kernel is built with PCI_P2PDMA.");
 	else
-		diag_say(m, "note",
+		diag_say(m, NOTE,
 			 "The kernel is built without PCI_P2PDMA, so amdgpu and xe share host "
 			 "memory only. Use a kernel with CONFIG_PCI_P2PDMA=y.");
 }
 
 /* Returns 0 and fills in @caps, or the errno. */
-static int ask_gdmabuf(const struct machine *m, struct gdmabuf_caps *caps)
+static int ask_gdmabuf(struct machine *m, struct gdmabuf_caps *caps)
 {
 	char path[PATH_MAX];
 	int fd, error = 0;
@@ -81,18 +80,18 @@ static void report_gdmabuf(struct machine *m)
 	int error = ask_gdmabuf(m, &caps);
 
 	if (!error && caps.out_gpu_page_size) {
-		diag_say(m, "ok", "gdmabuf is loaded, with its provider %.32s.", caps.out_provider);
+		diag_say(m, OK, "gdmabuf is loaded, with its provider %.32s.", caps.out_provider);
 	} else if (!read_exists(m->root, "sys/module/gdmabuf")) {
-		diag_say(m, "stop",
+		diag_say(m, STOP,
 			 "gdmabuf is not loaded: NVIDIA GPU memory becomes a dma-buf only if the "
 			 "program asks CUDA for a dma-buf. Run modprobe gdmabuf_nvidia.");
 		add_reason(&m->nvidia, "gdmabuf is not loaded");
 	} else if (!error || !read_exists(m->root, "sys/module/gdmabuf_nvidia")) {
-		diag_say(m, "stop",
+		diag_say(m, STOP,
 			 "gdmabuf has no provider of GPU memory. Run modprobe gdmabuf_nvidia.");
 		add_reason(&m->nvidia, "gdmabuf has no provider");
 	} else {
-		diag_say(m, "stop",
+		diag_say(m, STOP,
 			 "gdmabuf is loaded, but /dev/gdmabuf cannot be used: %s. "
 			 "Ask for access to the file, or run climport as root.",
 			 strerror(error));
@@ -106,7 +105,7 @@ static void report_nvidia(struct machine *m)
 	int closed;
 
 	if (!read_exists(m->root, "sys/module/nvidia")) {
-		diag_say(m, "stop",
+		diag_say(m, STOP,
 			 "The NVIDIA driver is not loaded. Install NVIDIA's open kernel modules, "
 			 "%d or newer.",
 			 FIRST_DRIVER);
@@ -119,7 +118,7 @@ static void report_nvidia(struct machine *m)
 	closed = *proc ? !strstr(proc, "Open Kernel Module") : !!strchr(taint, 'P');
 	if (closed) {
 		diag_say(
-			m, "stop",
+			m, STOP,
 			"The NVIDIA driver %s is the closed one: no other module may make dma-bufs "
 			"of its memory. Install the open kernel modules of the same release, for "
 			"GPUs from Turing on. Older GPUs can share host memory only.",
@@ -127,50 +126,18 @@ static void report_nvidia(struct machine *m)
 		add_reason(&m->nvidia, "the NVIDIA driver is closed");
 	}
 	if (!*version) {
-		diag_say(m, "note",
+		diag_say(m, NOTE,
 			 "The NVIDIA driver's version is unknown: gdmabuf needs %d or newer.",
 			 FIRST_DRIVER);
 	} else if (atoi(version) < FIRST_DRIVER) {
-		diag_say(m, "stop",
+		diag_say(m, STOP,
 			 "The NVIDIA driver %s is too old: gdmabuf needs %d or newer. Upgrade the "
 			 "driver.",
 			 version, FIRST_DRIVER);
 		add_reason(&m->nvidia, "the NVIDIA driver is too old");
 	} else if (!closed) {
-		diag_say(m, "ok", "The NVIDIA driver %s is the open one, and new enough.", version);
+		diag_say(m, OK, "The NVIDIA driver %s is the open one, and new enough.", version);
 	}
-}
-
-static void report_memlock(const struct machine *m)
-{
-	const unsigned long long ipc_lock = 1ull << 14;
-	char limits[4096], status[4096], size[32];
-	const char *limit;
-
-	read_bytes(m->root, "proc/self/limits", limits, sizeof(limits));
-	read_bytes(m->root, "proc/self/status", status, sizeof(status));
-	limit = read_word_after(limits, "Max locked memory");
-	if (!*limit || !strcmp(limit, "unlimited") ||
-	    strtoull(read_word_after(status, "CapEff:"), NULL, 16) & ipc_lock ||
-	    strtoull(limit, NULL, 10) >= ENOUGH_MEMLOCK)
-		return;
-	diag_say(m, "note",
-		 "RLIMIT_MEMLOCK is too small: %s of host memory can be pinned. "
-		 "Raise memlock in /etc/security/limits.conf.",
-		 size_text(strtoull(limit, NULL, 10), size, sizeof(size)));
-}
-
-static void report_host_memory(const struct machine *m)
-{
-	if (!read_exists(m->root, "dev/udmabuf"))
-		diag_say(m, "note",
-			 "/dev/udmabuf, which makes dma-bufs of memfds, does not exist. Run "
-			 "modprobe udmabuf.");
-	if (!read_exists(m->root, "dev/dma_heap"))
-		diag_say(m, "note",
-			 "No dma-heap exists, which gives programs dma-bufs in host memory. "
-			 "Use a kernel with CONFIG_DMABUF_HEAPS_SYSTEM=y.");
-	report_memlock(m);
 }
 
 void report_machine(struct machine *m)
@@ -184,5 +151,4 @@ void report_machine(struct machine *m)
 		report_nvidia(m);
 		report_gdmabuf(m);
 	}
-	report_host_memory(m);
 }

@@ -2,13 +2,53 @@
 #include "diag_pci.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MIB (1ull << 20)
+ssize_t read_bytes(const char *dir, const char *name, char *text, size_t size)
+{
+	char path[2 * PATH_MAX];
+	size_t used = 0;
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	text[0] = '\0';
+	if (fd < 0)
+		return -1;
+	while (used < size - 1 && (n = read(fd, text + used, size - 1 - used)) > 0)
+		used += (size_t)n;
+	close(fd);
+	text[used] = '\0';
+	return n < 0 && !used ? -1 : (ssize_t)used;
+}
+
+const char *diag_read_line(const char *dir, const char *name, char *text, size_t size)
+{
+	read_bytes(dir, name, text, size);
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+int read_exists(const char *root, const char *name)
+{
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	return !access(path, F_OK);
+}
+
+static unsigned int read_number(const char *dir, const char *name)
+{
+	char text[32];
+
+	return (unsigned int)strtoul(diag_read_line(dir, name, text, sizeof(text)), NULL, 16);
+}
 
 int pci_parse_address(const char *text, unsigned int *address)
 {
@@ -75,7 +115,7 @@ struct pci_device *pci_read_devices(const char *root, size_t *count)
 	return devices;
 }
 
-unsigned long long pci_bar_size(const struct pci_device *d, int *bar)
+size_t pci_bar_size(const struct pci_device *d)
 {
 	const unsigned long long memory = 0x200, prefetch = 0x2000, unset = 0x20000000;
 	unsigned long long start, end, flags, largest = 0;
@@ -84,37 +124,19 @@ unsigned long long pci_bar_size(const struct pci_device *d, int *bar)
 	read_bytes(d->path, "resource", text, sizeof(text));
 	for (int i = 0; i < 6 && sscanf(line, "%llx %llx %llx", &start, &end, &flags) == 3; i++) {
 		if (flags & memory && flags & prefetch && !(flags & unset) && end > start &&
-		    end - start + 1 > largest) {
+		    end - start + 1 > largest)
 			largest = end - start + 1;
-			*bar = i;
-		}
 		line += strcspn(line, "\n");
 		line += *line == '\n';
 	}
 	return largest;
 }
 
-unsigned long long pci_memory_size(const struct pci_device *d, int bar)
-{
-	char name[32], text[64];
-	unsigned long long sizes;
-
-	if (*diag_read_line(d->path, "mem_info_vram_total", text, sizeof(text)))
-		return strtoull(text, NULL, 10);
-	snprintf(name, sizeof(name), "resource%d_resize", bar);
-	sizes = strtoull(diag_read_line(d->path, name, text, sizeof(text)), NULL, 16);
-	if (!sizes || sizes >> 44)
-		return 0;
-	return MIB << (63 - __builtin_clzll(sizes));
-}
-
 int pci_is_gpu(const struct pci_device *d)
 {
-	int bar;
-
 	if (d->class >> 8 != 0x03 && d->class >> 8 != 0x12)
 		return 0;
-	return d->vendor == PCI_NVIDIA || pci_bar_size(d, &bar);
+	return d->vendor == PCI_NVIDIA || pci_bar_size(d) > 0;
 }
 
 int pci_is_peer(const struct pci_device *d)

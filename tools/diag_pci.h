@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PCI devices as sysfs shows them, with BARs, and with the bridges above. */
+/*
+ * PCI devices as sysfs shows them, with BARs, and with the bridges above; and small files of sysfs and
+ * procfs, below a folder.
+ */
 #ifndef TOOLS_DIAG_PCI_H
 #define TOOLS_DIAG_PCI_H
 
 #include <stddef.h>
-
-#include "diag_read.h"
+#include <sys/types.h>
 
 #define PCI_NVIDIA 0x10de
+
+enum answer { UNKNOWN, NO, YES };
+
+/* Reads at most @size - 1 bytes and adds a zero.  Returns the number of bytes; -1: no file. */
+ssize_t read_bytes(const char *dir, const char *name, char *text, size_t size);
+/* The first line, without the newline; "" if the file has no line. */
+const char *diag_read_line(const char *dir, const char *name, char *text, size_t size);
+int read_exists(const char *root, const char *name);
 
 struct pci_device {
 	char address[16];
@@ -24,10 +34,7 @@ struct pci_device *pci_read_devices(const char *root, size_t *count);
 int pci_parse_address(const char *text, unsigned int *address);
 
 /* The size of the largest prefetchable memory BAR that has an address; 0 without such a BAR. */
-unsigned long long pci_bar_size(const struct pci_device *d, int *bar);
-
-/* The largest size that the BAR can have, to cover all memory; 0 if unknown. */
-unsigned long long pci_memory_size(const struct pci_device *d, int bar);
+size_t pci_bar_size(const struct pci_device *d);
 
 /* A display without such a BAR, like a server's console, is no GPU: no memory to share. */
 int pci_is_gpu(const struct pci_device *d);

@@ -134,14 +134,6 @@ void tree_put_device(const char *dir, const char *vendor, const char *class, con
 	EXPECT_EQ(symlink(target, tree_make_path(link)), 0);
 }
 
-void tree_put_memlock(const char *bytes)
-{
-	char line[128];
-
-	snprintf(line, sizeof(line), "Max locked memory         %-20s %-20s bytes\n", bytes, bytes);
-	tree_put("proc/self/limits", line);
-}
-
 void tree_put_machine(void)
 {
 	tree_remove_file("");
@@ -153,7 +145,6 @@ void tree_put_machine(void)
 	tree_put_device(GPU, "0x10de\n", "0x030200\n", "nvidia");
 	tree_put_device(NIC, "0x15b3\n", "0x020000\n", "mlx5_core");
 	tree_put_bar(GPU, BAR_32G);
-	tree_put_in(GPU, "resource1_resize", "000000000000ffc0\n");
 	tree_put("sys/module/nvidia/version", "570.86.10\n");
 	tree_put("sys/module/nvidia/taint", "OE\n");
 	tree_put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for "
@@ -161,13 +152,8 @@ void tree_put_machine(void)
 	tree_put("sys/module/gdmabuf/refcnt", "1\n");
 	tree_put("sys/module/gdmabuf_nvidia/refcnt", "0\n");
 	tree_put("dev/gdmabuf", "");
-	tree_put("dev/nvidiactl", "");
-	tree_put("dev/udmabuf", "");
-	tree_put("dev/dma_heap/system", "");
 	tree_put("proc/sys/kernel/osrelease", "6.12.0\n");
 	tree_put("boot/config-6.12.0", "CONFIG_PCI_P2PDMA=y\n");
-	tree_put_memlock("unlimited");
-	tree_put("proc/self/status", "CapEff:\t0000000000000000\n");
 	gpu_page_size = 65536;
 	caps_error = 0;
 }

@@ -33,8 +33,6 @@ void tree_put_bar(const char *dir, const char *line);
 
 void tree_put_device(const char *dir, const char *vendor, const char *class, const char *driver);
 
-void tree_put_memlock(const char *bytes);
-
 #define BAR_256M "0x000000e000000000 0x000000e00fffffff 0x000000000014220c"
 #define BAR_32G "0x000000e000000000 0x000000e7ffffffff 0x000000000014220c"
 

@@ -197,33 +197,3 @@ TEST(named_peer, "A device named on the command line is judged, whatever the cla
 	EXPECT_EQ(diag_of("04:00.0"), 0);
 	EXPECT(diag_says("verdict: 0000:04:00.0 can reach the memory of 0000:03:00.0"));
 }
-
-TEST(udmabuf, "Missing udmabuf is a note.")
-{
-	tree_put_machine();
-	tree_remove_file("dev/udmabuf");
-	expect_says(0, "note  /dev/udmabuf, which makes dma-bufs of memfds, does not exist.");
-}
-
-TEST(dma_heap, "A missing dma-heap is a note.")
-{
-	tree_put_machine();
-	tree_remove_file("dev/dma_heap");
-	expect_says(0, "note  No dma-heap exists");
-}
-
-TEST(memlock, "A small RLIMIT_MEMLOCK is a note, with the size.")
-{
-	tree_put_machine();
-	tree_put_memlock("8388608");
-	expect_says(0, "note  RLIMIT_MEMLOCK is too small: 8 MiB of host memory can be pinned.");
-}
-
-TEST(memlock_capable, "CAP_IPC_LOCK lifts RLIMIT_MEMLOCK.")
-{
-	tree_put_machine();
-	tree_put_memlock("8388608");
-	tree_put("proc/self/status", "CapEff:\t0000000000004000\n");
-	EXPECT_EQ(diag_of(NULL), 0);
-	EXPECT(!strstr(output, "RLIMIT_MEMLOCK"));
-}

@@ -21,7 +21,6 @@ static void tree_put_second_gpu(void)
 	tree_put_in(NIC, "class", "0x030200\n");
 	tree_put_driver(NIC, "nvidia");
 	tree_put_bar(NIC, BAR_32G);
-	tree_put_in(NIC, "resource1_resize", "000000000000ffc0\n");
 }
 
 static int count_of(const char *sentence)
@@ -65,18 +64,18 @@ TEST(verdict_first_no_gpu, "That there is no GPU is printed before all facts, to
 TEST(stop_note_ok, "Of one section, stops are printed before notes, and notes before what is ok.")
 {
 	tree_put_machine();
-	tree_remove_file("dev/udmabuf");
+	tree_remove_file("boot");
 	tree_remove_file("sys/module/gdmabuf");
 	tree_remove_file("dev/gdmabuf");
 	EXPECT_EQ(diag_of(NULL), 1);
-	EXPECT(is_before("  stop  gdmabuf is not loaded", "  note  /dev/udmabuf"));
-	EXPECT(is_before("  note  /dev/udmabuf", "  ok    The kernel is built"));
+	EXPECT(is_before("  stop  gdmabuf is not loaded", "  note  The kernel's configuration"));
+	EXPECT(is_before("  note  The kernel's configuration", "  ok    The NVIDIA driver"));
 }
 
 TEST(verdicts_together, "Devices with the same verdict share one sentence.")
 {
 	tree_put_two_peers();
-	expect_says(0, "verdict: 0000:04:00.0 and 0000:05:00.0 can reach the memory of "
+	expect_says(0, "verdict: 0000:04:00.0, 0000:05:00.0 can reach the memory of "
 		       "0000:03:00.0: nothing stops it.\n");
 	EXPECT_EQ(count_of("verdict: "), 1);
 }
@@ -93,7 +92,7 @@ TEST(verdicts_apart, "Devices with other reasons have verdicts of their own.")
 TEST(pairs_once, "What all pairs have is printed once.")
 {
 	tree_put_two_peers();
-	expect_says(0, "every GPU and device\n  ok    Both are below the bridge");
+	expect_says(0, "GPU and device\n  ok    Both are below the bridge");
 	EXPECT_EQ(count_of("Both are below the bridge"), 1);
 	EXPECT_EQ(count_of("GPU 0000:03:00.0 and storage"), 0);
 }
@@ -121,27 +120,47 @@ TEST(gpus_once, "What all GPUs have is printed once.")
 {
 	tree_put_machine();
 	tree_put_second_gpu();
-	expect_says(0, "every GPU\n");
-	EXPECT_EQ(count_of("ok    The BAR is 32 GiB, which is all of the GPU's memory."), 1);
+	expect_says(0, "GPUs\n");
+	EXPECT_EQ(count_of("ok    The BAR is 32 GiB."), 1);
 }
 
-TEST(gpu_and_devices, "What one GPU has with every device is printed once, for the GPU.")
+TEST(gpu_alone, "What one of several GPUs has is printed with the GPU.")
+{
+	tree_put_machine();
+	tree_put_second_gpu();
+	tree_put_bar(GPU, BAR_256M);
+	EXPECT_EQ(diag_of(NULL), 0);
+	EXPECT(diag_says("in the firmware.\n        - 0000:03:00.0\n"));
+}
+
+TEST(gpu_and_devices, "What one GPU has with every device is printed once, with the devices.")
 {
 	tree_put_two_peers();
 	tree_put_second_gpu();
 	tree_put_in(GPU, "numa_node", "1\n");
 	EXPECT_EQ(diag_of(NULL), 0);
 	EXPECT(diag_says("different NUMA nodes, 1 and 0, which is slow. Use slots of one socket.\n"
-			 "        - 0000:03:00.0 with every device\n"));
+			 "        - 0000:03:00.0 with 0000:04:00.0, 0000:05:00.0\n"));
 	EXPECT_EQ(count_of("different NUMA nodes, 1 and 0"), 1);
 }
 
-TEST(device_and_gpus, "What one device has with every GPU is printed once, for the device.")
+TEST(device_and_gpus, "What one device has with every GPU is printed once, with the GPUs.")
 {
 	tree_put_two_peers();
 	tree_put_second_gpu();
 	tree_put_driver(NVME, "");
 	EXPECT_EQ(diag_of(NULL), 1);
-	EXPECT(diag_says("Load the driver.\n        - every GPU with 0000:05:00.0\n"));
+	EXPECT(diag_says("Load the driver.\n        - 0000:03:00.0 with 0000:05:00.0\n"
+			 "        - 0000:04:00.0 with 0000:05:00.0\n"));
 	EXPECT_EQ(count_of("Load the driver."), 1);
+}
+
+TEST(peer_of_one_gpu, "A GPU that is named is no peer of itself.")
+{
+	tree_put_machine();
+	tree_put_second_gpu();
+	EXPECT_EQ(diag_of("04:00.0"), 0);
+	EXPECT(diag_says("GPU 0000:03:00.0 and GPU 0000:04:00.0 (10de:1017)\n"));
+	EXPECT(diag_says("verdict: no other device is present that could reach the memory of "
+			 "0000:04:00.0.\n"));
 }

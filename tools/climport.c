@@ -20,13 +20,13 @@ enum status {
 	NOT_FOUND = 127,
 };
 
-static int climport_start(char **argv)
+static int climport_start(const char *file, char **argv)
 {
 	int error;
 
-	execvp(argv[0], argv);
+	execvp(file, argv);
 	error = errno;
-	terminal_line(stderr, 4, "climport: %s: %s", argv[0], strerror(error));
+	terminal_line(stderr, 4, "climport: %s: %s", file, strerror(error));
 	return error == ENOENT ? NOT_FOUND : NOT_RUNNABLE;
 }
 
@@ -41,7 +41,7 @@ static int run_set_version(struct arguments *a)
 	return setenv("CLIMPORT_VERSION", version, 1) ? 1 : 0;
 }
 
-static int climport_run(int argc, char **argv)
+static int tool_run(int argc, char **argv)
 {
 	struct arguments a = { "run", argc, argv, 1, NULL };
 	int status = 0;
@@ -64,11 +64,11 @@ static int climport_run(int argc, char **argv)
 	if (a.next == argc || !*argv[a.next])
 		return fail_usage("run: no program is named");
 	environment_check();
-	return enable_layer() && enable_symbol() ? climport_start(argv + a.next) : 1;
+	return enable_layer() && enable_symbol() ? climport_start(argv[a.next], argv + a.next) : 1;
 }
 
 /* The program climport-conform parses the options, and takes the layers away with --native. */
-static int climport_conform(int argc, char **argv)
+static int tool_conform(int argc, char **argv)
 {
 	const char *program = path_conform();
 
@@ -76,14 +76,15 @@ static int climport_conform(int argc, char **argv)
 	if (!program || (!arguments_have(argv, "--native") && !enable_layer()))
 		return 1;
 	argv[0] = (char *)program;
-	return climport_start(argv);
+	return climport_start(program, argv);
 }
 
-static int run_diag(int argc, char **argv)
+static int tool_diag(int argc, char **argv)
 {
 	struct arguments a = { "diag", argc, argv, 1, NULL };
 	const char *root = "";
 
+	environment_check();
 	while (option_next(&a)) {
 		if (!option_is(&a, "--sysfs"))
 			return fail_option(&a);
@@ -99,48 +100,22 @@ static int run_diag(int argc, char **argv)
 }
 
 /* The table needs no driver. */
-static int start_info(int argc, char **argv)
+static int tool_info(int argc, char **argv)
 {
-	if (argc == 3 && !strcmp(argv[2], "--env"))
+	if (argc == 2 && !strcmp(argv[1], "--env"))
 		return environment_print();
-	/* The drivers' process, which is to find the layer only if the loader has loaded it. */
-	if (arguments_have(argv, "--part"))
-		return info_command(argc - 1, argv + 1);
 	environment_check();
-	return enable_layer() ? info_command(argc - 1, argv + 1) : 1;
+	return enable_layer() ? info_command(argc, argv) : 1;
 }
 
-/* The loader reads OPENCL_LAYERS once, so the program starts again with the layer enabled. */
-static int start_bench(int argc, char **argv)
-{
-	static char self[] = "/proc/self/exe";
-
-	if (is_layer_enabled()) {
-		environment_check();
-		return bench_command(argc - 1, argv + 1, NULL);
-	}
-	argv[0] = self;
-	return enable_layer() ? climport_start(argv) : 1;
-}
-
-static int start_run(int argc, char **argv)
-{
-	return climport_run(argc - 1, argv + 1);
-}
-
-static int start_conform(int argc, char **argv)
-{
-	return climport_conform(argc - 1, argv + 1);
-}
-
-static int start_diag(int argc, char **argv)
+static int tool_bench(int argc, char **argv)
 {
 	environment_check();
-	return run_diag(argc - 1, argv + 1);
+	return enable_layer() ? bench_command(argc, argv, NULL) : 1;
 }
 
-static int help_start(int argc, char **argv);
-static int version_start(int argc, char **argv);
+static int tool_help(int argc, char **argv);
+static int tool_version(int argc, char **argv);
 
 /* Text begins in column 28. */
 #define INDENT "                           "
@@ -156,7 +131,7 @@ static const struct command {
 	  "      --platform NAME, --device NAME: only these, by number or by a part of the name\n"
 	  "      --json               print for programs\n"
 	  "      --env                print the environment variables that climport reads\n",
-	  start_info, false },
+	  tool_info, false },
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
 	  "start a program with clImportMemoryARM on every driver\n"
 	  "      --version 1.1.0      allow host access to imports (default 1.0.0)\n"
@@ -164,7 +139,7 @@ static const struct command {
 	  "without\n"
 	  "      --verbose            print decisions, too: what each device takes, and why\n"
 	  "      --quiet              do not print why an import fails\n",
-	  start_run, false },
+	  tool_run, false },
 	{ "conform", "[OPTIONS] [TEST ...]",
 	  "test a driver against the extension's text\n"
 	  "      --native             test the driver's own implementation, without the layer\n"
@@ -175,7 +150,7 @@ static const struct command {
 	  "0)\n"
 	  "      --list               print the sentences of the text, and their tests\n"
 	  "      --help               print all options\n",
-	  start_conform, true },
+	  tool_conform, true },
 	{ "bench", "[OPTIONS]",
 	  "measure from which size on importing wins here (a minute, if the machine does nothing "
 	  "else)\n"
@@ -185,12 +160,12 @@ static const struct command {
 	  "      --size MAX           the largest memory (default 1G)\n"
 	  "      --quick              about 10 seconds, up to 64M\n"
 	  "      --json FILE          write the figures for programs\n",
-	  start_bench, false },
+	  tool_bench, false },
 	{ "diag", "[--sysfs DIR] [PEER]",
 	  "print what would stop PCI devices from reaching GPU memory\n"
 	  "      PEER                 judge only the device at this PCI address\n"
 	  "      --sysfs DIR          read another machine's files below this folder\n",
-	  start_diag, false },
+	  tool_diag, false },
 	{ "enable", "[OPTIONS]",
 	  "turn the layer on for every program, as root\n"
 	  "      --user               for your own programs alone\n"
@@ -199,9 +174,9 @@ static const struct command {
 	  enable_start, false },
 	{ "disable", "[--user] [--root DIR]", "turn off what `enable` has turned on\n",
 	  disable_start, false },
-	{ "help", "[COMMAND]", "print the commands, or the options of a command\n", help_start,
+	{ "help", "[COMMAND]", "print the commands, or the options of a command\n", tool_help,
 	  false },
-	{ "version", "", "print the version\n", version_start, false },
+	{ "version", "", "print the version\n", tool_version, false },
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -268,22 +243,22 @@ static bool asks_for_help(char **argv)
 	return false;
 }
 
-static int help_start(int argc, char **argv)
+static int tool_help(int argc, char **argv)
 {
-	const struct command *c = argc > 2 ? command_find(argv[2]) : NULL;
+	const struct command *c = argc > 1 ? command_find(argv[1]) : NULL;
 
-	if (argc > 2 && !c)
-		return fail_usage("unknown command %s", argv[2]);
+	if (argc > 1 && !c)
+		return fail_usage("unknown command %s", argv[1]);
 	if (c)
 		return print_help(c);
 	print_usage(stdout);
 	return 0;
 }
 
-static int version_start(int argc, char **argv)
+static int tool_version(int argc, char **argv)
 {
-	if (argc > 2)
-		return fail_usage("version takes no argument %s", argv[2]);
+	if (argc > 1)
+		return fail_usage("version takes no argument %s", argv[1]);
 	puts("climport " CLIMPORT_RELEASE);
 	return 0;
 }
@@ -304,18 +279,18 @@ static int climport_command(int argc, char **argv)
 {
 	const struct command *c;
 
-	if (argc < 2) {
+	if (argc < 1) {
 		print_usage(stderr);
 		return WRONG_USAGE;
 	}
-	if (is_help(argv[1]))
-		return help_start(argc, argv);
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v"))
-		return version_start(argc, argv);
-	c = command_find(argv[1]);
+	if (is_help(argv[0]))
+		return tool_help(argc, argv);
+	if (!strcmp(argv[0], "--version") || !strcmp(argv[0], "-v"))
+		return tool_version(argc, argv);
+	c = command_find(argv[0]);
 	if (!c)
-		return fail_usage("unknown command %s", argv[1]);
-	if (!c->has_help && asks_for_help(argv + 2))
+		return fail_usage("unknown command %s", argv[0]);
+	if (!c->has_help && asks_for_help(argv + 1))
 		return print_help(c);
 	return c->start(argc, argv);
 }
@@ -323,5 +298,5 @@ static int climport_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	terminal_open_files();
-	return climport_end(climport_command(argc, argv));
+	return climport_end(climport_command(argc - 1, argv + 1));
 }

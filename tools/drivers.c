@@ -136,6 +136,15 @@ void drivers_find(struct drivers *drivers)
 		drivers_find_ocl_icd(drivers);
 }
 
+void drivers_free(struct drivers *drivers)
+{
+	for (size_t i = 0; i < drivers->count; i++) {
+		free(drivers->list[i].file);
+		free(drivers->list[i].library);
+	}
+	free(drivers->list);
+}
+
 /* ocl-icd opens what is neither a folder nor an .icd file; Khronos' loader takes it for no folder. */
 void driver_choose(const struct driver *driver)
 {

@@ -24,6 +24,7 @@ struct drivers {
 
 /* Opens no library.  The files of a folder are in the order of their names. */
 void drivers_find(struct drivers *drivers);
+void drivers_free(struct drivers *drivers);
 
 /* Lets the loader see one driver alone: by variables that both loaders understand. */
 void driver_choose(const struct driver *driver);

@@ -294,7 +294,7 @@ static int enable_parse(int argc, char **argv, struct enable_options *options)
 int enable_start(int argc, char **argv)
 {
 	struct enable_options options = { 0 };
-	int status = enable_parse(argc - 1, argv + 1, &options);
+	int status = enable_parse(argc, argv, &options);
 
 	return status ? status : enable_command(&options);
 }
@@ -302,7 +302,7 @@ int enable_start(int argc, char **argv)
 int disable_start(int argc, char **argv)
 {
 	struct enable_options options = { 0 };
-	int status = enable_parse(argc - 1, argv + 1, &options);
+	int status = enable_parse(argc, argv, &options);
 
 	return status ? status : disable_command(&options);
 }

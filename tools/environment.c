@@ -89,9 +89,7 @@ const struct environment_variable environment_variables[] = {
 	{ "NEOReadDebugKeys", "layer", "1 or 0", "0",
 	  "set, Intel's driver reads variables of any name, and results of self-tests hold for an "
 	  "environment alone" },
-	{ "POCL_CACHE_DIR", "tool, and PoCL", "a folder", "pocl/kcache in XDG_CACHE_HOME",
-	  "PoCL keeps compiled kernels there; climport info says if PoCL cannot" },
-	{ "XDG_CACHE_HOME", "layer, library, tool", "a folder", "HOME with /.cache",
+	{ "XDG_CACHE_HOME", "layer, library", "a folder", "HOME with /.cache",
 	  "results of self-tests are kept in climport/results below; files for self-tests are made "
 	  "there" },
 	{ "XDG_CONFIG_HOME", "tool", "a folder", "HOME with /.config",

@@ -1,214 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first process of climport info: it prints, and opens no driver. */
+/* The first process of climport info, which opens no driver. */
 #include "info.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "arguments.h"
 #include "terminal.h"
 
-/* What a process of drivers sent. */
-struct info_run {
-	struct info_record *records;
-	size_t count;
-	bool ended;			 /* the last record is there */
-	int died;			 /* or 0: the process ended well */
-	char how[PART_DEATH_SIZE + 256]; /* "died of SIGABRT (Aborted) in clGetDeviceIDs" */
-};
-
-/* All of the command's results. */
 struct info_state {
 	const struct info_options *options;
 	struct drivers drivers;
-	struct info_driver *found;  /* for each driver */
-	cl_uint platforms, devices; /* platforms there are, and devices that were printed */
+	struct info_shared *shared;
+	int died;      /* the last child; 0: it ended well */
+	char how[320]; /* "died of SIGABRT (Aborted) in clGetDeviceIDs" */
 	bool failed;
 };
 
-static void *info_grow(void *list, size_t count, size_t size)
+static void info_wait(struct info_state *state, pid_t child)
 {
-	list = reallocarray(list, count, size);
-	if (!list) {
-		perror("climport: info");
-		exit(1);
-	}
-	return list;
+	const char *step = state->shared->step;
+	int status, number;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	state->died = status;
+	number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (number)
+		snprintf(state->how, sizeof(state->how), "died of SIG%s (%s) %s",
+			 sigabbrev_np(number), sigdescr_np(number), step);
+	else
+		snprintf(state->how, sizeof(state->how), "exited with status %d %s",
+			 WEXITSTATUS(status), step);
 }
 
-/* The pipe may stay open in what a driver has started, so the last record ends the reading. */
-static void info_run_read(struct info_run *run, int from)
+/* False, with a message: no process can be started. */
+static bool info_run(struct info_state *state, size_t first, size_t count)
 {
-	FILE *file = fdopen(from, "r");
-	struct info_record record;
-
-	while (file && fread(&record, sizeof(record), 1, file) == 1) {
-		run->records = info_grow(run->records, run->count + 1, sizeof(*run->records));
-		run->records[run->count++] = record;
-		if (record.kind == INFO_END)
-			break;
-	}
-	if (file)
-		fclose(file);
-}
-
-static const struct info_record *info_run_last(const struct info_run *run, enum info_kind kind)
-{
-	for (size_t i = run->count; i > 0; i--)
-		if (run->records[i - 1].kind == kind)
-			return &run->records[i - 1];
-	return NULL;
-}
-
-static void info_run_judge(struct info_run *run, int status)
-{
-	const struct info_record *step = info_run_last(run, INFO_STEP);
-	char death[PART_DEATH_SIZE];
-
-	run->ended = info_run_last(run, INFO_END);
-	run->died = status;
-	part_describe(status, death);
-	snprintf(run->how, sizeof(run->how), "%s%s%s", death, step ? " " : "",
-		 step ? step->step : "");
-}
-
-/* Starts a process of drivers, and reads what it sends.  False, with a message: it cannot start. */
-static bool info_run_start(const struct info_state *state, const struct driver *drivers,
-			   size_t count, struct info_run *run)
-{
-	const struct info_options *o = state->options;
-	const char **words = info_grow(NULL, count + 9, sizeof(*words));
-	size_t used = 0;
-	int ends[2];
 	pid_t child;
 
-	words[used++] = "climport";
-	words[used++] = "info";
-	words[used++] = "--part";
-	if (o->platform) {
-		words[used++] = "--platform";
-		words[used++] = o->platform;
-	}
-	if (o->device) {
-		words[used++] = "--device";
-		words[used++] = o->device;
-	}
-	words[used++] = "--";
-	for (size_t i = 0; i < count; i++)
-		words[used++] = drivers[i].library;
-	words[used] = NULL;
-	*run = (struct info_run){ 0 };
+	state->shared->ended = false;
 	fflush(NULL);
-	child = pipe2(ends, O_CLOEXEC) ? -1 : part_start(words, ends[1]);
-	free(words);
+	child = fork();
+	if (!child)
+		exit(info_part(state->options, &state->drivers, first, count, state->shared));
 	if (child < 0) {
-		terminal_line(stderr, 4, "climport: info: /proc/self/exe cannot be started: %s",
+		terminal_line(stderr, 4, "climport: info: no process for the drivers: %s",
 			      strerror(errno));
 		return false;
 	}
-	close(ends[1]);
-	info_run_read(run, ends[0]);
-	info_run_judge(run, part_wait(child));
+	info_wait(state, child);
+	/* All results are there, but programs end as this process did. */
+	if (state->shared->ended && state->died) {
+		state->failed = true;
+		terminal_line(stderr, 4, "climport: info: the drivers' process %s", state->how);
+	}
 	return true;
 }
 
-/* @first: the number of the first driver that the process was told of */
-static void info_print_run(struct info_state *state, const struct info_run *run, size_t first)
+static void info_note_death(const struct info_state *state, size_t number)
 {
-	const struct info_form *form = state->options->form;
-	bool in_platform = false;
-
-	for (size_t i = 0; i < run->count; i++) {
-		const struct info_record *r = &run->records[i];
-
-		if (in_platform && (r->kind == INFO_PLATFORM || r->kind == INFO_END)) {
-			form->platform_end();
-			in_platform = false;
-		}
-		if (r->kind == INFO_DRIVER) {
-			memcpy(state->found[first + r->driver.number].why, r->driver.why,
-			       sizeof(r->driver.why));
-		} else if (r->kind == INFO_PLATFORM) {
-			form->platform(&r->platform);
-			in_platform = true;
-		} else if (r->kind == INFO_DEVICE) {
-			form->device(&r->device);
-			state->devices++;
-		} else if (r->kind == INFO_END) {
-			state->platforms += r->end.platforms;
-			state->failed |= r->end.failed;
-		}
-	}
-}
-
-/* All results are there; programs end as this process did. */
-static void info_print_ended(struct info_state *state, const struct info_run *run, size_t first)
-{
-	info_print_run(state, run, first);
-	if (!run->died)
-		return;
-	state->failed = true;
-	terminal_line(stderr, 4, "climport: info: the drivers' process %s", run->how);
-}
-
-static void info_note_death(struct info_state *state, size_t number, const struct info_run *run)
-{
-	snprintf(state->found[number].why, sizeof(state->found[number].why),
-		 "it %s, as in every program that uses it", run->how);
+	snprintf(state->shared->why[number], DRIVER_WHY_SIZE,
+		 "it %s, as in every program that uses it", state->how);
 }
 
 /* A driver by itself, after all together have died. */
-static bool info_print_alone(struct info_state *state, size_t number)
+static bool info_run_alone(struct info_state *state, size_t number)
 {
 	const struct driver *driver = &state->drivers.list[number];
-	struct info_run run;
 
 	if (!*driver->library) {
-		driver_check(driver->library, state->found[number].why);
+		driver_check(driver->library, state->shared->why[number]);
 		return true;
 	}
 	driver_choose(driver);
-	if (!info_run_start(state, driver, 1, &run))
+	if (!info_run(state, number, 1))
 		return false;
-	if (run.ended)
-		info_print_ended(state, &run, number);
-	else
-		info_note_death(state, number, &run);
-	free(run.records);
+	if (!state->shared->ended)
+		info_note_death(state, number);
 	return true;
 }
 
 static bool info_print(struct info_state *state)
 {
 	const struct info_form *form = state->options->form;
-	const struct drivers *drivers = &state->drivers;
-	struct info_run run;
-	bool started = info_run_start(state, drivers->list, drivers->count, &run);
+	const size_t count = state->drivers.count;
+	bool started;
 
-	if (!started)
-		return false;
-	form->begin();
-	state->failed = !run.ended;
-	if (run.ended) {
-		info_print_ended(state, &run, 0);
-	} else if (drivers->count == 1) {
-		info_note_death(state, 0, &run);
-	} else {
-		form->alone(run.how);
-		for (size_t i = 0; i < drivers->count && started; i++)
-			started = info_print_alone(state, i);
+	if (form->begin)
+		form->begin();
+	started = info_run(state, 0, count);
+	if (started && !state->shared->ended) {
+		state->failed = true;
+		if (count == 1)
+			info_note_death(state, 0);
+		else
+			form->alone(state->how);
+		for (size_t i = 0; count > 1 && i < count && started; i++)
+			started = info_run_alone(state, i);
 	}
-	free(run.records);
-	form->drivers(state->found, drivers->count);
-	form->end();
+	form->end(&state->drivers, state->shared->why);
 	return started;
 }
 
-static int info_parse(int argc, char **argv, struct info_options *options, int *next)
+static int info_parse(int argc, char **argv, struct info_options *options)
 {
 	struct arguments a = { "info", argc, argv, 1, NULL };
 
@@ -219,8 +119,6 @@ static int info_parse(int argc, char **argv, struct info_options *options, int *
 
 		if (option_is(&a, "--json"))
 			options->form = &info_json;
-		else if (option_is(&a, "--part"))
-			options->part = true;
 		else if (option_is(&a, "--env"))
 			return fail_usage("info: --env stands alone");
 		else if (!value)
@@ -228,27 +126,24 @@ static int info_parse(int argc, char **argv, struct info_options *options, int *
 		else if (!(*value = option_value(&a)))
 			return WRONG_USAGE;
 	}
-	*next = a.next;
-	return a.next == argc || options->part
-		       ? 0
-		       : fail_usage("info takes no argument %s", argv[a.next]);
+	return a.next == argc ? 0 : fail_usage("info takes no argument %s", argv[a.next]);
 }
 
-/* Why nothing was printed of any device; NULL: something was, or was said. */
+/* Why nothing was printed of any device, unless something was, or was said. */
 static void info_explain(const struct info_state *state)
 {
 	const struct info_options *o = state->options;
+	const char *place = state->drivers.place;
 
-	if (state->devices || state->failed)
+	if (state->shared->devices || state->failed || state->shared->failed)
 		return;
-	if (!state->platforms && state->drivers.count)
-		terminal_line(stderr, 4, "climport: info: no driver of %s gives a platform",
-			      state->drivers.place);
-	else if (!state->platforms)
+	if (!state->shared->platforms && state->drivers.count)
+		terminal_line(stderr, 4, "climport: info: no driver of %s gives a platform", place);
+	else if (!state->shared->platforms)
 		terminal_line(stderr, 4,
 			      "climport: no OpenCL platform is installed, as %s names none; "
 			      "Debian's package pocl-opencl-icd is one for any CPU",
-			      state->drivers.place);
+			      place);
 	else
 		terminal_line(stderr, 4, "climport: info: %s",
 			      o->platform || o->device
@@ -256,33 +151,31 @@ static void info_explain(const struct info_state *state)
 				      : "no platform has a device");
 }
 
-static void info_free(struct info_state *state)
-{
-	for (size_t i = 0; i < state->drivers.count; i++) {
-		free(state->drivers.list[i].file);
-		free(state->drivers.list[i].library);
-	}
-	free(state->drivers.list);
-	free(state->found);
-}
-
 int info_command(int argc, char **argv)
 {
 	struct info_options options = { .form = &info_text };
 	struct info_state state = { .options = &options };
-	int next = 1, status = info_parse(argc, argv, &options, &next);
+	int status = info_parse(argc, argv, &options);
+	size_t size;
 
 	if (status)
 		return status;
-	if (options.part)
-		return info_part(&options, argv + next);
 	drivers_find(&state.drivers);
-	state.found = info_grow(NULL, state.drivers.count + 1, sizeof(*state.found));
-	for (size_t i = 0; i < state.drivers.count; i++)
-		state.found[i] = (struct info_driver){ .driver = &state.drivers.list[i] };
+	size = sizeof(*state.shared) + state.drivers.count * DRIVER_WHY_SIZE;
+	state.shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (state.shared == MAP_FAILED) {
+		terminal_line(stderr, 4, "climport: info: %s", strerror(errno));
+		return 1;
+	}
 	state.failed |= !info_print(&state);
 	info_explain(&state);
-	status = state.failed || !state.devices;
-	info_free(&state);
+	status = state.failed || state.shared->failed || !state.shared->devices;
+	if (state.shared->unwritten) {
+		terminal_line(stderr, 4, "climport: what is printed cannot be written: %s",
+			      strerror(state.shared->unwritten));
+		status = WRONG_USAGE;
+	}
+	drivers_free(&state.drivers);
+	munmap(state.shared, size);
 	return status;
 }

@@ -2,43 +2,43 @@
 /*
  * climport info: which memory each OpenCL device takes.
  *
- * Drivers run in a process of their own (info_part.c), which sends records to the first process.  If
- * that process dies, each driver is asked alone, so that the one at fault is named and the others are
- * printed.
+ * Drivers run in a child (info_part.c), which prints when it knows all.  If the child dies before,
+ * each driver is asked alone, so that the one at fault is named and the others are printed.
  */
 #ifndef TOOLS_INFO_H
 #define TOOLS_INFO_H
 
-#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <CL/cl.h>
 
 #include "drivers.h"
-#include "part.h"
+#include "icd/queries/describe.h"
 
 #define INFO_TYPES 2 /* host memory and dma-bufs */
 
 struct info_options {
 	const char *platform, *device; /* a number, or a part of the name; NULL: all */
 	const struct info_form *form;
-	bool part; /* this is the drivers' process; the words behind the options are libraries */
+};
+
+/* What the children tell their parent, in memory of both. */
+struct info_shared {
+	char step[128]; /* what may end the child now: "in clGetDeviceIDs of PoCL" */
+	bool ended;	/* all is known, and printed */
+	bool failed;	/* as standard error says */
+	int unwritten;	/* errno: what is printed cannot be written */
+	/* Platforms that drivers give, and platforms and devices that were printed. */
+	unsigned int platforms, printed, devices;
+	char why[][DRIVER_WHY_SIZE]; /* what is wrong with each driver; "": nothing */
 };
 
 struct info_platform {
 	cl_uint number;
 	char name[256], version[256];
-	char note[PATH_MAX + 256]; /* why the driver has no devices or compiles no kernels, or "" */
-	cl_int err;		   /* of clGetDeviceIDs() */
-};
-
-/* How a device takes a type of memory: struct device_description. */
-struct info_type {
-	bool known;
-	char method[64]; /* "": refused */
-	char why[1024];
-	char kept[512]; /* "": nothing is kept */
-	size_t address_align, size_align;
+	cl_int err; /* of clGetDeviceIDs() */
+	bool first; /* to be printed */
 };
 
 struct info_device {
@@ -46,45 +46,20 @@ struct info_device {
 	char name[256], driver[256];
 	char extension[32]; /* the version that the device reports; "" without the extension */
 	bool reports;	    /* the extension's name is in the device's list */
-	struct info_type types[INFO_TYPES];
+	bool first;	    /* of the platform, to be printed */
+	bool known[INFO_TYPES];
+	struct device_description types[INFO_TYPES];
 };
 
-/* What the drivers' process sends, in this order; a step comes before what it names. */
-enum info_kind { INFO_STEP, INFO_DRIVER, INFO_PLATFORM, INFO_DEVICE, INFO_END };
-
-struct info_record {
-	enum info_kind kind;
-	union {
-		char step[128]; /* what may end the process now: "in clGetDeviceIDs" */
-		struct {
-			size_t number; /* of the library among the words */
-			char why[DRIVER_WHY_SIZE];
-		} driver; /* gives no platform */
-		struct info_platform platform;
-		struct info_device device;
-		struct {
-			cl_uint platforms;
-			bool failed; /* as standard error says */
-		} end;
-	};
-};
-
-/* A driver, and what is wrong with it. */
-struct info_driver {
-	const struct driver *driver;
-	char why[DRIVER_WHY_SIZE]; /* "": nothing */
-};
-
-/* A form of the output.  Each function is called in order; a platform may have no devices. */
+/* A form of the output.  Called in order; a platform may have no devices. */
 struct info_form {
-	void (*begin)(void);
+	void (*begin)(void); /* may be NULL */
 	/* The drivers' process ended so; from here on each driver is alone. */
 	void (*alone)(const char *how);
-	void (*platform)(const struct info_platform *platform);
-	void (*device)(const struct info_device *device);
-	void (*platform_end)(void);
-	void (*drivers)(const struct info_driver *drivers, size_t count);
-	void (*end)(void);
+	void (*platform)(FILE *out, const struct info_platform *platform);
+	void (*device)(FILE *out, const struct info_device *device);
+	void (*platform_end)(FILE *out); /* may be NULL */
+	void (*end)(const struct drivers *drivers, char (*why)[DRIVER_WHY_SIZE]);
 };
 
 extern const struct info_form info_text, info_json;
@@ -95,7 +70,8 @@ extern const struct info_form info_text, info_json;
  */
 int info_command(int argc, char **argv);
 
-/* The drivers' process.  Returns an exit status. */
-int info_part(const struct info_options *options, char **libraries);
+/* The child, with @count drivers from @first on.  Returns an exit status. */
+int info_part(const struct info_options *options, const struct drivers *drivers, size_t first,
+	      size_t count, struct info_shared *shared);
 
 #endif /* TOOLS_INFO_H */

@@ -2,115 +2,99 @@
 /* What `climport info --json` prints for programs: docs/climport.1.md describes the members. */
 #include "info.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "json.h"
 #include "paths.h"
 
 static const char *const info_json_names[INFO_TYPES] = { "host_memory", "dma_buf" };
 
-static bool info_json_more_platforms, info_json_more_devices;
-static char *info_json_how; /* the process of all drivers ended; NULL: well */
+static char info_json_how[320]; /* how the process of all drivers ended; "": well */
 
 /* A member whose value is a string; null for NULL and "". */
-static void info_json_member(const char *indent, const char *name, const char *value)
+static void info_json_member(FILE *out, const char *indent, const char *name, const char *value)
 {
-	printf("%s\"%s\": ", indent, name);
+	fprintf(out, "%s\"%s\": ", indent, name);
 	if (value && *value)
-		json_quote(stdout, value);
+		json_quote(out, value);
 	else
-		fputs("null", stdout);
+		fputs("null", out);
 }
 
 /* Another member follows. */
-static void info_json_text(const char *indent, const char *name, const char *value)
+static void info_json_text(FILE *out, const char *indent, const char *name, const char *value)
 {
-	info_json_member(indent, name, value);
-	puts(",");
+	info_json_member(out, indent, name, value);
+	fputs(",\n", out);
 }
 
 static void info_json_begin(void)
 {
 	puts("{");
-	info_json_text("  ", "climport", CLIMPORT_RELEASE);
-	info_json_text("  ", "layer", path_layer());
+	info_json_text(stdout, "  ", "climport", CLIMPORT_RELEASE);
+	info_json_text(stdout, "  ", "layer", path_layer());
 	fputs("  \"platforms\": [", stdout);
 }
 
-/* Before the first platform. */
 static void info_json_alone(const char *how)
 {
-	info_json_how = strdup(how);
+	snprintf(info_json_how, sizeof(info_json_how), "%s", how);
 }
 
-static void info_json_platform(const struct info_platform *p)
+static void info_json_platform(FILE *out, const struct info_platform *p)
 {
-	printf("%s\n    {\n      \"number\": %u,\n", info_json_more_platforms ? "," : "",
-	       p->number);
-	info_json_text("      ", "name", p->name);
-	info_json_text("      ", "version", p->version);
-	info_json_text("      ", "cannot_compile", p->note);
-	fputs("      \"devices\": [", stdout);
-	info_json_more_platforms = true;
-	info_json_more_devices = false;
+	fprintf(out, "%s\n    {\n      \"number\": %u,\n", p->first ? "" : ",", p->number);
+	info_json_text(out, "      ", "name", p->name);
+	info_json_text(out, "      ", "version", p->version);
+	fputs("      \"devices\": [", out);
 }
 
-static void info_json_type(const struct info_device *device, size_t i)
+static void info_json_type(FILE *out, const struct info_device *device, size_t i)
 {
-	const struct info_type *d = &device->types[i];
+	const struct device_description *d = &device->types[i];
 	const char *unknown = "the device's properties cannot be read";
 
-	printf(",\n          \"%s\": {\n", info_json_names[i]);
-	printf("            \"zero_copy\": %s,\n", *d->method ? "true" : "false");
-	info_json_text("            ", "method", d->method);
-	info_json_text("            ", "why", d->known ? d->why : unknown);
-	info_json_text("            ", "kept", d->kept);
-	printf("            \"address_alignment\": %zu,\n            \"size_alignment\": %zu\n"
-	       "          }",
-	       d->address_align, d->size_align);
+	fprintf(out, ",\n          \"%s\": {\n", info_json_names[i]);
+	fprintf(out, "            \"zero_copy\": %s,\n", d->method ? "true" : "false");
+	info_json_text(out, "            ", "method", d->method);
+	info_json_text(out, "            ", "why", device->known[i] ? d->why : unknown);
+	info_json_text(out, "            ", "kept", d->kept);
+	fprintf(out,
+		"            \"address_alignment\": %zu,\n            \"size_alignment\": %zu\n"
+		"          }",
+		d->address_align, d->size_align);
 }
 
-static void info_json_device(const struct info_device *device)
+static void info_json_device(FILE *out, const struct info_device *device)
 {
-	printf("%s\n        {\n          \"number\": %u,\n", info_json_more_devices ? "," : "",
-	       device->number);
-	info_json_text("          ", "name", device->name);
-	info_json_text("          ", "driver", device->driver);
-	info_json_text("          ", "extension_version", device->extension);
-	printf("          \"reports_extension\": %s", device->reports ? "true" : "false");
+	fprintf(out, "%s\n        {\n          \"number\": %u,\n", device->first ? "" : ",",
+		device->number);
+	info_json_text(out, "          ", "name", device->name);
+	info_json_text(out, "          ", "driver", device->driver);
+	info_json_text(out, "          ", "extension_version", device->extension);
+	fprintf(out, "          \"reports_extension\": %s", device->reports ? "true" : "false");
 	for (size_t i = 0; i < INFO_TYPES; i++)
-		info_json_type(device, i);
-	fputs("\n        }", stdout);
-	info_json_more_devices = true;
+		info_json_type(out, device, i);
+	fputs("\n        }", out);
 }
 
-static void info_json_platform_end(void)
+static void info_json_platform_end(FILE *out)
 {
-	printf("%s]\n    }", info_json_more_devices ? "\n      " : "");
+	fputs("]\n    }", out);
 }
 
 /* All drivers, with those that give platforms. */
-static void info_json_drivers(const struct info_driver *drivers, size_t count)
+static void info_json_end(const struct drivers *drivers, char (*why)[DRIVER_WHY_SIZE])
 {
-	printf("%s],\n", info_json_more_platforms ? "\n  " : "");
-	info_json_text("  ", "together", info_json_how);
-	free(info_json_how);
+	puts("],");
+	info_json_text(stdout, "  ", "together", info_json_how);
 	fputs("  \"drivers\": [", stdout);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < drivers->count; i++) {
 		printf("%s\n    {\n", i ? "," : "");
-		info_json_text("      ", "file", drivers[i].driver->file);
-		info_json_text("      ", "library", drivers[i].driver->library);
-		info_json_member("      ", "no_platform", drivers[i].why);
+		info_json_text(stdout, "      ", "file", drivers->list[i].file);
+		info_json_text(stdout, "      ", "library", drivers->list[i].library);
+		info_json_member(stdout, "      ", "no_platform", why[i]);
 		fputs("\n    }", stdout);
 	}
-	puts(count ? "\n  ]" : "]");
-}
-
-static void info_json_end(void)
-{
-	puts("}");
+	puts("]\n}");
 }
 
 const struct info_form info_json = {
@@ -119,6 +103,5 @@ const struct info_form info_json = {
 	.platform = info_json_platform,
 	.device = info_json_device,
 	.platform_end = info_json_platform_end,
-	.drivers = info_json_drivers,
 	.end = info_json_end,
 };

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that opens OpenCL's drivers.  Each record is sent before the next call of a driver. */
+/* The process that opens OpenCL's drivers. */
 #include "info.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CL/cl_ext.h>
 
 #include "arguments.h"
-#include "icd/queries/describe.h"
-#include "kernel_cache.h"
 #include "paths.h"
 #include "terminal.h"
 
@@ -22,40 +23,18 @@
 static const cl_uint import_types[INFO_TYPES] = { CL_IMPORT_TYPE_HOST_ARM,
 						  CL_IMPORT_TYPE_DMA_BUF_ARM };
 
-static FILE *info_part_to;
-
-static void info_part_send(const struct info_record *record)
-{
-	fwrite(record, sizeof(*record), 1, info_part_to);
-	fflush(info_part_to);
-}
+static FILE *info_part_out; /* one buffer, written at the end */
+static struct info_shared *info_part_shared;
 
 static void info_part_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void info_part_step(const char *format, ...)
 {
-	struct info_record record = { .kind = INFO_STEP };
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(record.step, sizeof(record.step), format, args);
+	vsnprintf(info_part_shared->step, sizeof(info_part_shared->step), format, args);
 	va_end(args);
-	info_part_send(&record);
-}
-
-static void info_part_check_drivers(char **libraries)
-{
-	for (size_t i = 0; libraries[i]; i++) {
-		struct info_record record = { .kind = INFO_DRIVER, .driver.number = i };
-
-		if (!driver_check(libraries[i], record.driver.why))
-			info_part_send(&record);
-	}
-}
-
-static void info_part_set(char *to, size_t size, const char *text)
-{
-	snprintf(to, size, "%s", text ? text : "");
 }
 
 static void info_part_read_extension(cl_device_id id, struct info_device *device)
@@ -82,32 +61,19 @@ static describe_device_fn info_part_describe(cl_platform_id platform)
 									    DESCRIBE_FUNCTION);
 }
 
-static void info_part_read_type(cl_platform_id platform, cl_device_id id, cl_uint import_type,
-				struct info_type *type)
-{
-	struct device_description d = { 0 };
-
-	type->known = !info_part_describe(platform)(id, import_type, &d);
-	info_part_set(type->method, sizeof(type->method), d.method);
-	info_part_set(type->why, sizeof(type->why), d.why);
-	info_part_set(type->kept, sizeof(type->kept), d.kept);
-	type->address_align = d.address_align;
-	type->size_align = d.size_align;
-}
-
 /* The self-tests run here. */
-static void info_part_send_device(cl_platform_id platform, cl_device_id id,
-				  struct info_record *record)
+static void info_part_print_device(const struct info_options *options, cl_platform_id platform,
+				   cl_device_id id, struct info_device *device)
 {
-	struct info_device *device = &record->device;
-
 	info_part_step("in the self-tests of device %u, %.80s", device->number, device->name);
-	info_part_set(device->driver, sizeof(device->driver), "?");
+	snprintf(device->driver, sizeof(device->driver), "?");
 	clGetDeviceInfo(id, CL_DRIVER_VERSION, sizeof(device->driver), device->driver, NULL);
 	for (size_t i = 0; i < INFO_TYPES; i++)
-		info_part_read_type(platform, id, import_types[i], &device->types[i]);
+		device->known[i] =
+			!info_part_describe(platform)(id, import_types[i], &device->types[i]);
 	info_part_read_extension(id, device);
-	info_part_send(record);
+	options->form->device(info_part_out, device);
+	info_part_shared->devices++;
 }
 
 static bool info_part_selects(const char *name, cl_uint number, const char *text)
@@ -116,39 +82,43 @@ static bool info_part_selects(const char *name, cl_uint number, const char *text
 }
 
 /* Returns how many devices CLIMPORT_DEVICE selects, of a platform that CLIMPORT_PLATFORM does. */
-static cl_uint info_part_send_devices(const struct info_options *options, cl_platform_id platform,
-				      const cl_device_id *ids, cl_uint count)
+static cl_uint info_part_print_devices(const struct info_options *options, cl_platform_id platform,
+				       const cl_device_id *ids, cl_uint count)
 {
 	cl_uint selected = 0;
+	bool first = true;
 
 	for (cl_uint i = 0; i < count && i < MAX_DEVICES; i++) {
-		struct info_record record = { .kind = INFO_DEVICE, .device = { i, .name = "?" } };
-		char *name = record.device.name;
+		struct info_device device = { .number = i, .name = "?", .first = first };
 
-		clGetDeviceInfo(ids[i], CL_DEVICE_NAME, sizeof(record.device.name), name, NULL);
-		selected += info_part_selects("CLIMPORT_DEVICE", i, name);
-		if (option_names(options->device, i, name))
-			info_part_send_device(platform, ids[i], &record);
+		clGetDeviceInfo(ids[i], CL_DEVICE_NAME, sizeof(device.name), device.name, NULL);
+		selected += info_part_selects("CLIMPORT_DEVICE", i, device.name);
+		if (!option_names(options->device, i, device.name))
+			continue;
+		info_part_print_device(options, platform, ids[i], &device);
+		first = false;
 	}
 	return selected;
 }
 
-/* As info_part_send_devices(). */
-static cl_uint info_part_send_platform(const struct info_options *options, cl_platform_id id,
-				       struct info_record *record)
+/* As info_part_print_devices(). */
+static cl_uint info_part_print_platform(const struct info_options *options, cl_platform_id id,
+					struct info_platform *platform)
 {
-	struct info_platform *platform = &record->platform;
 	cl_device_id ids[MAX_DEVICES];
-	cl_uint count = 0;
+	cl_uint count = 0, selected;
 
 	info_part_step("in clGetDeviceIDs of %.80s", platform->name);
-	info_part_set(platform->version, sizeof(platform->version), "?");
+	snprintf(platform->version, sizeof(platform->version), "?");
 	clGetPlatformInfo(id, CL_PLATFORM_VERSION, sizeof(platform->version), platform->version,
 			  NULL);
-	info_part_set(platform->note, sizeof(platform->note), kernel_cache_why(id));
 	platform->err = clGetDeviceIDs(id, CL_DEVICE_TYPE_ALL, MAX_DEVICES, ids, &count);
-	info_part_send(record);
-	return info_part_send_devices(options, id, ids, platform->err ? 0 : count);
+	platform->first = !info_part_shared->printed++;
+	options->form->platform(info_part_out, platform);
+	selected = info_part_print_devices(options, id, ids, platform->err ? 0 : count);
+	if (options->form->platform_end)
+		options->form->platform_end(info_part_out);
+	return selected;
 }
 
 static bool info_part_check_layer(const cl_platform_id *platforms, cl_uint count)
@@ -176,51 +146,63 @@ static bool info_part_check_selection(cl_uint platforms, cl_uint devices)
 	return false;
 }
 
-static bool info_part_send_platforms(const struct info_options *options, const cl_platform_id *ids,
-				     cl_uint count)
+static bool info_part_print_platforms(const struct info_options *options, const cl_platform_id *ids,
+				      cl_uint count)
 {
 	cl_uint platforms = 0, devices = 0;
 
 	for (cl_uint i = 0; i < count; i++) {
-		struct info_record record = { .kind = INFO_PLATFORM,
-					      .platform = { i, .name = "?" } };
-		char *name = record.platform.name;
-		cl_uint selected = 0;
-		bool counts;
+		struct info_platform platform = { .number = i, .name = "?" };
+		cl_uint selected = 1; /* of a platform that is not looked at */
 
-		clGetPlatformInfo(ids[i], CL_PLATFORM_NAME, sizeof(record.platform.name), name,
+		clGetPlatformInfo(ids[i], CL_PLATFORM_NAME, sizeof(platform.name), platform.name,
 				  NULL);
-		counts = info_part_selects("CLIMPORT_PLATFORM", i, name);
-		if (option_names(options->platform, i, name))
-			selected = info_part_send_platform(options, ids[i], &record);
-		else
-			selected = 1; /* not looked at */
-		platforms += counts;
-		devices += counts ? selected : 0;
+		if (option_names(options->platform, i, platform.name))
+			selected = info_part_print_platform(options, ids[i], &platform);
+		if (!info_part_selects("CLIMPORT_PLATFORM", i, platform.name))
+			continue;
+		platforms++;
+		devices += selected;
 	}
 	return info_part_check_selection(platforms, devices);
 }
 
-int info_part(const struct info_options *options, char **libraries)
+/* What drivers print goes to standard error.  False: no descriptor or no memory. */
+static bool info_part_divert(void)
 {
-	struct info_record end = { .kind = INFO_END };
+	static char buffer[1 << 20]; /* more than all devices have to say */
+	const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return false;
+	info_part_out = fdopen(fd, "w");
+	return info_part_out && !setvbuf(info_part_out, buffer, _IOFBF, sizeof(buffer));
+}
+
+int info_part(const struct info_options *options, const struct drivers *drivers, size_t first,
+	      size_t count, struct info_shared *shared)
+{
 	cl_platform_id ids[MAX_PLATFORMS];
-	cl_uint count = 0;
+	cl_uint platforms = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	info_part_to = part_divert();
-	if (!info_part_to)
-		return 1;
+	info_part_shared = shared;
 	info_part_step("while the OpenCL loader opens the drivers");
-	if (clGetPlatformIDs(MAX_PLATFORMS, ids, &count))
-		count = 0;
-	if (count > MAX_PLATFORMS)
-		count = MAX_PLATFORMS;
-	info_part_check_drivers(libraries);
-	end.end.platforms = count;
-	end.end.failed = !info_part_check_layer(ids, count) ||
-			 !info_part_send_platforms(options, ids, count);
+	if (!info_part_divert())
+		return 1;
+	if (clGetPlatformIDs(MAX_PLATFORMS, ids, &platforms))
+		platforms = 0;
+	if (platforms > MAX_PLATFORMS)
+		platforms = MAX_PLATFORMS;
+	for (size_t i = first; i < first + count; i++)
+		driver_check(drivers->list[i].library, shared->why[i]);
+	shared->platforms += platforms;
+	if (!info_part_check_layer(ids, platforms) ||
+	    !info_part_print_platforms(options, ids, platforms))
+		shared->failed = true;
+	if (fclose(info_part_out))
+		shared->unwritten = errno;
 	info_part_step("at the end of the process");
-	info_part_send(&end);
+	shared->ended = true;
 	return 0;
 }

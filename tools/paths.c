@@ -92,13 +92,6 @@ static int list_has(const char *list, const char *layer)
 	return 0;
 }
 
-int is_layer_enabled(void)
-{
-	const char *layer = path_layer();
-
-	return layer && list_has(getenv("OPENCL_LAYERS"), layer);
-}
-
 /* Reports a path that would stop every loader, before a program is started. */
 static int can_be_loaded(const char *layer)
 {
@@ -188,28 +181,17 @@ bool loader_knows(const char *variable)
 	return knows;
 }
 
-static bool is_layer_disabled(void)
-{
-	const char *value = getenv("CLIMPORT_DISABLE");
-
-	return value && !strcmp(value, "1");
-}
-
-/* The list is right and the layer can be loaded: enable_layer() has checked both. */
 const char *why_no_layer(void)
 {
 	static char text[2 * PATH_MAX];
-	const char *layer = path_layer();
+	const char *disable = getenv("CLIMPORT_DISABLE");
 	Dl_info loader;
 
-	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD) && is_layer_disabled())
+	if (disable && !strcmp(disable, "1"))
 		return "CLIMPORT_DISABLE is 1, so the layer intercepts nothing";
-	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD))
-		return "the OpenCL loader loaded the layer, and does not use it";
 	snprintf(text, sizeof(text),
 		 "the OpenCL loader (%s) did not load the layer, which needs ocl-icd 2.3 or "
-		 "Khronos' "
-		 "loader 2020.12 or newer",
+		 "Khronos' loader 2020.12 or newer",
 		 dladdr((void *)clGetPlatformIDs, &loader) ? loader.dli_fname : "libOpenCL.so.1");
 	return text;
 }

@@ -25,9 +25,6 @@ int enable_symbol(void);
 /* Whether the loader, libOpenCL.so.1, reads a variable: its file has the name. */
 bool loader_knows(const char *variable);
 
-/* Whether the layer is in OPENCL_LAYERS. */
-int is_layer_enabled(void);
-
 /* A sentence: why the layer is enabled and yet not loaded. */
 const char *why_no_layer(void);
 

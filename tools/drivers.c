@@ -63,27 +63,24 @@ static void drivers_add_file(struct drivers *drivers, const char *path)
 	drivers_add(drivers, strdup(path), drivers_read(path));
 }
 
-static int drivers_compare(const void *a, const void *b)
+static int drivers_filter(const struct dirent *entry)
 {
-	return strcmp(((const struct driver *)a)->file, ((const struct driver *)b)->file);
+	return drivers_is_icd(entry->d_name);
 }
 
 static void drivers_add_folder(struct drivers *drivers, const char *folder)
 {
-	const size_t before = drivers->count;
-	DIR *dir = opendir(folder);
+	struct dirent **found;
 	char path[PATH_MAX];
+	int count = scandir(folder, &found, drivers_filter, alphasort);
 
-	if (!dir)
-		return;
-	for (struct dirent *entry; (entry = readdir(dir));)
-		if (drivers_is_icd(entry->d_name) &&
-		    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < PATH_MAX)
-			drivers_add_file(drivers, path);
-	closedir(dir);
-	if (drivers->count > before)
-		qsort(drivers->list + before, drivers->count - before, sizeof(*drivers->list),
-		      drivers_compare);
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, found[i]->d_name);
+		drivers_add_file(drivers, path);
+		free(found[i]);
+	}
+	if (count >= 0)
+		free(found);
 }
 
 /* The value of a variable that is set, and not empty. */

@@ -8,7 +8,6 @@
 #include "terminal.h"
 #include "util/setting_values.h"
 
-#define COLUMNS 100
 #define INDENT 4
 
 const struct environment_variable environment_variables[] = {
@@ -107,16 +106,6 @@ const struct environment_variable environment_variables[] = {
 	{ 0 },
 };
 
-/* A paragraph below its head.  Where there is no terminal, lines have a width, too. */
-static void environment_wrap(const char *text)
-{
-	const int width = terminal_width(stdout);
-	char line[1024];
-
-	snprintf(line, sizeof(line), "%*s%s", INDENT, "", text);
-	terminal_wrap(stdout, width ? width : COLUMNS, INDENT, line);
-}
-
 void environment_check(void)
 {
 	const struct environment_variable *row = environment_variables;
@@ -148,7 +137,7 @@ int environment_print(void)
 		terminal_end(&t);
 		if (value)
 			terminal_line(stdout, INDENT, "%*sis set to \"%s\"", INDENT, "", value);
-		environment_wrap(row->help);
+		terminal_line(stdout, INDENT, "%*s%s", INDENT, "", row->help);
 	}
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "arguments.h"
 
 #define SMALLEST ((size_t)4096) /* sizes are a power of 4 times SMALLEST */
-#define DEFAULT_SIZE ((size_t)1 << 30)
+#define DEFAULT_SIZE ((size_t)256 << 20)
 #define QUICK_SIZE ((size_t)64 << 20)
 
 double bench_now(void)
@@ -39,10 +39,11 @@ static void bench_race_round(struct bench *b, struct bench_case *cases, size_t c
 void bench_race(struct bench *b, struct bench_case *cases, size_t count, double seconds)
 {
 	static double samples[BENCH_CASES][BENCH_ROUNDS];
-	const double start = bench_now();
 	unsigned int rounds = 0;
+	double start;
 
 	bench_race_round(b, cases, count, samples, 0); /* to warm up */
+	start = bench_now();
 	do
 		bench_race_round(b, cases, count, samples, rounds++);
 	while (rounds < b->rounds &&
@@ -167,13 +168,14 @@ static void bench_once_measure(struct bench *b, size_t size, double seconds,
 
 static void bench_once(struct bench *b, struct bench_crossing *crossings)
 {
+	const double end = bench_now() + 2 * b->seconds;
 	bool lacks[WAYS] = { false };
 	unsigned int steps = 0;
 
 	for (size_t size = SMALLEST; size <= b->largest; size *= 4)
 		steps++;
 	for (size_t size = SMALLEST; size <= b->largest; size *= 4) {
-		if (bench_now() > b->end) {
+		if (bench_now() > end) {
 			bench_leave_out("larger sizes", "the time is over");
 			break;
 		}
@@ -199,8 +201,7 @@ static void bench_set_limits(struct bench *b)
 	const size_t most = bench_affordable(b);
 	size_t wanted = b->options.quick ? QUICK_SIZE : DEFAULT_SIZE;
 
-	b->seconds = b->options.quick ? 8 : 45;
-	b->end = bench_now() + 2 * b->seconds;
+	b->seconds = b->options.quick ? 8 : 30;
 	b->rounds = b->options.quick ? 15 : BENCH_ROUNDS;
 	if (b->options.size)
 		wanted = parse_size(b->options.size);

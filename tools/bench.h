@@ -38,7 +38,7 @@ struct bench {
 	size_t largest;
 	uint32_t *random;    /* of the largest size */
 	uint32_t random_sum; /* of as many bytes as bench_begin_size() was told */
-	double seconds, end; /* for all races, and when no other size may begin */
+	double seconds;	     /* for all races */
 	unsigned int rounds;
 
 	FILE *json; /* may be NULL */

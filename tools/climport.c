@@ -152,12 +152,12 @@ static const struct command {
 	  "      --help               print all options\n",
 	  tool_conform, true },
 	{ "bench", "[OPTIONS]",
-	  "measure from which size on importing wins here (a minute, if the machine does nothing "
-	  "else)\n"
+	  "measure from which size on importing wins here (half a minute, if the machine does "
+	  "nothing else)\n"
 	  "      --platform NAME, --device NAME: by number or by a part of the name; the default "
 	  "is\n"
 	  "                           a GPU, if there is one\n"
-	  "      --size MAX           the largest memory (default 1G)\n"
+	  "      --size MAX           the largest memory (default 256M)\n"
 	  "      --quick              about 10 seconds, up to 64M\n"
 	  "      --json FILE          write the figures for programs\n",
 	  tool_bench, false },

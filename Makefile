@@ -18,12 +18,14 @@
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
 # make packages   Debian's packages and the Python wheel, in build/packages
-# make bench  speed, as ratios
+# make bench  speed, as ratios, and instructions of calls
+# make measure-house   how large the product is, its include cycles, and the functions that a call runs:
+#             docs/measured/house.txt
 JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo packages dkms conform check check-long check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench deps clean FORCE
+.PHONY: all demo packages dkms conform check check-long check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
 
 all: build/release
 
@@ -49,7 +51,17 @@ conform:
 	$(MAKE) -C tests/spec OUT=$(CURDIR)/build/conform
 
 bench: build/release
+	tools/install-deps bench
+	cmake --build build/release -j $(JOBS) --target stubcl
 	bench/run build/release
+
+# Without inlining, so that each call is one.
+measure-house: deps
+	tools/install-deps bench
+	cmake --preset release -B build/walk -DCMAKE_BUILD_TYPE=Debug >/dev/null
+	cmake --build build/walk -j $(JOBS) --target CLImportMemoryLayer climport-bench stubcl fakerm
+	bench/house build/walk >build/walk/house.txt
+	cp build/walk/house.txt docs/measured/
 
 check: check-dev check-asan check-tsan
 

@@ -123,6 +123,8 @@ int main(int argc, char **argv)
 			only = argv[i + 1];
 		else if (!strcmp(argv[i], "--kernels"))
 			return bench_kernels_child(argv[i + 1]);
+		else if (!strcmp(argv[i], "--instructions"))
+			return bench_instructions_child(platform, argv[i + 1]);
 	}
 	bench_device_open(&b, platform);
 	if (!b.import || !layer) {

@@ -47,6 +47,7 @@ int bench_queries_child(const char *platform, int query);
 int bench_calls_child(const char *platform, int imports);
 void bench_kernels(const char *self, const char *layer, const char *platform);
 int bench_kernels_child(const char *platform);
+int bench_instructions_child(const char *platform, const char *what);
 void bench_import(struct bench *b);
 
 #endif

@@ -409,7 +409,10 @@ void fake_rm_reset(unsigned int gpus)
 	fake_rm_unlock();
 }
 
-/* Each byte of the first GPU's UUID, for programs that do not know of the fake: the fake is present. */
+/*
+ * Each byte of the first GPU's UUID, for programs that do not know of the fake: the fake is present.
+ * FAKE_RM_EXPORTER is the exporter of dma-bufs.
+ */
 __attribute__((constructor)) static void fake_rm_take_environment(void)
 {
 	const char *byte = getenv("FAKE_RM_UUID");
@@ -418,6 +421,7 @@ __attribute__((constructor)) static void fake_rm_take_environment(void)
 		return;
 	fake_rm_reset(1);
 	memset(fake_rm.gpu[0].uuid, (int)strtoul(byte, NULL, 16), sizeof(fake_rm.gpu[0].uuid));
+	fake_rm.exporter = getenv("FAKE_RM_EXPORTER");
 }
 
 struct fake_rm_held fake_rm_held(void)

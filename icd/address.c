@@ -14,6 +14,7 @@
 #include "icd/layer.h"
 #include "icd/program.h"
 #include "icd/queries/describe.h"
+#include "icd/queries/make_facts.h"
 #include "icd/queries/proofs.h"
 #include "icd/queries/support.h"
 
@@ -81,8 +82,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return address_describe_function();
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)proofs_run;
-	if (name && !strcmp(name, PROBE_PARTS_FUNCTION))
-		return (void *)proofs_count_parts;
+	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
+		return (void *)facts_make;
 	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
@@ -95,8 +96,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return address_describe_function();
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)proofs_run;
-	if (name && !strcmp(name, PROBE_PARTS_FUNCTION))
-		return (void *)proofs_count_parts;
+	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
+		return (void *)facts_make;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));

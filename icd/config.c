@@ -70,6 +70,20 @@ bool config_is_disabled(void)
 	return setting_is("CLIMPORT_DISABLE", "1");
 }
 
+/* Asked at every import. */
+bool config_verify(void)
+{
+	enum { UNREAD, OFF, ON };
+	static atomic_int known;
+	int verify = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (verify == UNREAD) {
+		verify = setting_is("CLIMPORT_VERIFY", "1") ? ON : OFF;
+		atomic_store_explicit(&known, verify, memory_order_relaxed);
+	}
+	return verify == ON;
+}
+
 enum config_probe config_probe(void)
 {
 	static const struct {

@@ -37,6 +37,9 @@ const char *config_device(void);
 /* CLIMPORT_DISABLE=1: the layer intercepts nothing. */
 bool config_is_disabled(void);
 
+/* CLIMPORT_VERIFY=1: every import proves itself with data (methods/verify.h). */
+bool config_verify(void);
+
 /*
  * How a platform's extensions are found out where no answer was kept when clGetPlatformIDs() was
  * called: CLIMPORT_PROBE=process (in a probe process), here (in the caller), or off (not at all: no

@@ -130,8 +130,8 @@ struct import_sample_want {
 /**
  * import_sample_kind - memory of climport's own, of a kind
  *
- * For self-tests.  Zero, readable and writable, and not populated: untouched memory costs nothing,
- * except on a disk, where the blocks of a shared mapping are allocated before stores.  The memory
+ * For self-tests.  Zero, readable and writable (IMPORT_UNWRITABLE apart), and not populated: untouched
+ * memory costs nothing, except on a disk, where the blocks of a shared mapping are allocated before stores.  The memory
  * lives as long as the region.
  *
  * Returns 0; -EOPNOTSUPP if no memory of the kind and size can be made here; or a lack of the

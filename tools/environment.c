@@ -33,16 +33,17 @@ const struct environment_variable environment_variables[] = {
 	  "though not for ordinary buffers" },
 	{ "CLIMPORT_PROBE", "layer", NULL,
 	  "process; off once the program has entered a seccomp filter",
-	  "how a platform's extensions are found out if no result is kept. process: a separate "
-	  "process "
-	  "tests the devices; after chroot() no process is started. here: the caller tests the "
-	  "devices, "
-	  "which starts the driver's threads there. off: no process is started, and the names "
-	  "are missing until the program itself has tested a device: by an import, or by a query "
-	  "of a device whose driver runs native kernels; "
-	  "for services whose seccomp filter kills for a new process. With here and off the caller "
-	  "also tests images of imports, which end the caller if the driver crashes, and device "
-	  "memory of 512 MiB and more is not imported unless a result is kept (NVIDIA)" },
+	  "who tests a driver of which no result is kept. process: a separate process; none is "
+	  "started "
+	  "after chroot(). off: nobody, so names are missing and imports fail, for services whose "
+	  "seccomp "
+	  "filter kills for a new process. here: the caller, which may crash or hang with the "
+	  "driver" },
+	{ "CLIMPORT_VERIFY", "layer", NULL, "0",
+	  "1: each import proves itself with data before the program gets it: kernels write to "
+	  "four "
+	  "bytes at its beginning, middle and end, which get their old values back. For bug "
+	  "reports" },
 	{ "CLIMPORT_LIBRARY", "Python", "a file", "libclimport.so.0",
 	  "the library of the Python package" },
 	{ "CLIMPORT_NUMBA_VMM", "Python", NULL, "0",

@@ -1,185 +1,233 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * climport-probe KEY REQUEST: runs a proof on the platform with the key KEY, for a process that must
- * not (icd/probe/proof.h).  The answer, a line, goes to a pipe.  Workers (probe_gather.h) run the proof, as
- * climport-probe KEY REQUEST PART, or join the answers of all parts, as climport-probe KEY REQUEST parts.
- * Each ends within a minute, and all together do.
+ * climport-probe tests a driver for a process that must not: the driver may crash or hang.
+ *
+ *	climport-probe KEY		makes the record of the platform with the key (icd/facts/facts.h)
+ *	climport-probe KEY REQUEST	runs a proof (icd/probe/proof.h)
+ *
+ * The answer goes to a pipe.  A worker, climport-probe KEY FILE, tests one device after the other and appends
+ * what it finds to a file without a name.  If a device ends the worker, this process, which calls no driver, says
+ * so in the file, and the next worker goes on with the next device.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CL/cl.h>
 
 #include "icd/probe/interface.h"
-#include "probe_gather.h"
 
 #define MAX_PLATFORMS 64
-#define REQUEST_SIZE 1024
-#define JOIN_LIMIT 10 /* seconds, to join the answers of all parts */
+#define LINE_SIZE 1024
+#define START_LIMIT 60 /* seconds, for a driver to start; the layer sets the limits of tests */
+#define PROGRESS_LIMIT_MS 70000 /* more than a driver has to start, or a device to be tested */
+#define WORKER "facts"		/* the request of a worker */
 
-/* A platform with the key. */
-struct candidate {
-	cl_platform_id platform;
-	probe_fn run;
-	cl_uint parts;
-};
-
-static cl_uint probe_find_candidates(const char *key, const char *request,
-				     struct candidate found[MAX_PLATFORMS])
+static cl_uint probe_get_platforms(cl_platform_id platforms[MAX_PLATFORMS])
 {
-	cl_platform_id platforms[MAX_PLATFORMS];
-	cl_uint count = 0, used = 0;
+	cl_uint count = 0;
 
 	if (clGetPlatformIDs(MAX_PLATFORMS, platforms, &count))
 		return 0;
-	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++) {
+	return count < MAX_PLATFORMS ? count : MAX_PLATFORMS;
+}
+
+/* The first platform with an answer. */
+static int probe_run_proof(const char *key, const char *request)
+{
+	cl_platform_id platforms[MAX_PLATFORMS];
+	char line[LINE_SIZE];
+	cl_uint count;
+
+	alarm(START_LIMIT);
+	count = probe_get_platforms(platforms);
+	for (cl_uint i = 0; i < count; i++) {
 		probe_fn run = (probe_fn)clGetExtensionFunctionAddressForPlatform(platforms[i],
 										  PROBE_FUNCTION);
-		probe_parts_fn parts = (probe_parts_fn)clGetExtensionFunctionAddressForPlatform(
-			platforms[i], PROBE_PARTS_FUNCTION);
-		const cl_uint number = run && parts ? parts(platforms[i], key, request) : 0;
 
-		if (number)
-			found[used++] = (struct candidate){ platforms[i], run, number };
+		if (run && !run(platforms[i], key, request, line, sizeof(line)))
+			return dprintf(PROBE_FD, "%s\n", line) > 0 ? 0 : 1;
 	}
-	return used;
+	return PROBE_STATUS_NO_PLATFORM;
 }
 
-/* Not divided: the first platform with an answer. */
-static bool probe_run_whole(const struct candidate *c, cl_uint count, const char *key,
-			    const char *request, char *line)
+/* Appends the sections of devices to @file.  A status. */
+static int probe_test_devices(const char *key, int file)
 {
-	for (cl_uint i = 0; i < count; i++)
-		if (!c[i].run(c[i].platform, key, request, line, REQUEST_SIZE))
-			return true;
-	return false;
-}
-
-static bool probe_worker_send(char kind, const char *text)
-{
-	char message[GATHER_MESSAGE_SIZE];
-	const int n = snprintf(message, sizeof(message), "%c%s", kind, text);
-
-	return send(PROBE_FD, message, (size_t)n, MSG_NOSIGNAL) == n;
-}
-
-/* The answers of all parts, which the worker keeps.  A status. */
-static int probe_worker_join(const struct candidate *c, const char *key)
-{
-	char request[GATHER_MESSAGE_SIZE], line[REQUEST_SIZE];
-	ssize_t n;
-
-	alarm(0); /* other workers have their own time */
-	n = recv(PROBE_FD, request, sizeof(request) - 1, 0);
-	if (n <= 0)
-		return 0;
-	alarm(JOIN_LIMIT);
-	request[n] = '\0';
-	/* The platform may have other parts now. */
-	if (c->run(c->platform, key, request, line, sizeof(line)))
-		return PROBE_STATUS_LOST;
-	return !probe_worker_send(GATHER_ANSWER, line);
-}
-
-static int probe_worker_run_part(const struct candidate *c, const char *key, const char *request,
-				 unsigned int part)
-{
-	char text[REQUEST_SIZE], line[REQUEST_SIZE];
-
-	snprintf(text, sizeof(text), "%u", c->parts);
-	if (!part && !probe_worker_send(GATHER_NUMBER, text))
-		return 1;
-	snprintf(text, sizeof(text), "%s " PROBE_PART " %u", request, part);
-	if (c->run(c->platform, key, text, line, sizeof(line)))
-		return PROBE_STATUS_LOST;
-	if (!probe_worker_send(GATHER_ANSWER, line))
-		return 1;
-	return probe_worker_join(c, key);
-}
-
-static int probe_worker_main(const char *key, const char *request, const char *what)
-{
-	const unsigned int part = (unsigned int)strtoul(what, NULL, 10);
-	struct candidate found[MAX_PLATFORMS];
-	char line[REQUEST_SIZE];
+	cl_platform_id platforms[MAX_PLATFORMS];
+	cl_int err = CL_INVALID_PLATFORM;
 	cl_uint count;
 
-	alarm(GATHER_LIMIT);
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* who gathers is gone */
-	fcntl(PROBE_FD, F_SETFD, FD_CLOEXEC);
-	count = probe_find_candidates(key, request, found);
-	if (count && !strcmp(what, PROBE_PARTS))
-		return probe_worker_join(found, key);
-	if (count && (part || found->parts > 1))
-		return probe_worker_run_part(found, key, request, part);
-	if (!probe_run_whole(found, count, key, request, line))
+	alarm(START_LIMIT);
+	count = probe_get_platforms(platforms);
+	for (cl_uint i = 0; i < count && err == CL_INVALID_PLATFORM; i++) {
+		probe_facts_fn make = (probe_facts_fn)clGetExtensionFunctionAddressForPlatform(
+			platforms[i], PROBE_FACTS_FUNCTION);
+
+		if (make)
+			err = make(platforms[i], key, file);
+	}
+	if (err == CL_INVALID_PLATFORM)
 		return PROBE_STATUS_NO_PLATFORM;
-	return !probe_worker_send(GATHER_ANSWER, line);
+	return err ? PROBE_STATUS_LOST : 0;
 }
 
-static bool probe_has_answered; /* early */
-
-/* To the layer, which reads a single line. */
-static int probe_answer(const char *line)
+static int probe_work(const char *key)
 {
-	char text[GATHER_MESSAGE_SIZE + 1];
-	int n = snprintf(text, sizeof(text), "%s\n", line);
-
-	return probe_has_answered || write(PROBE_FD, text, (size_t)n) == n ? 0 : 1;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the process that started this one is gone */
+	fcntl(PROBE_FD, F_SETFD, FD_CLOEXEC);
+	return probe_test_devices(key, PROBE_FD);
 }
 
-/* The tests go on, also if the program has gone. */
-static void probe_answer_early(const char *line)
+/* 0: the system refuses a process. */
+static pid_t probe_start_worker(char *program, char *key, int file)
 {
-	char text[GATHER_MESSAGE_SIZE];
+	static char worker[] = WORKER;
+	char *argv[] = { program, key, worker, NULL };
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
 
-	snprintf(text, sizeof(text), "%c%.*s", PROBE_EARLY, GATHER_MESSAGE_SIZE - 2, line);
-	signal(SIGPIPE, SIG_IGN);
-	probe_answer(text);
-	signal(SIGPIPE, SIG_DFL);
-	probe_has_answered = true;
+	if (posix_spawn_file_actions_init(&actions))
+		return 0;
+	if (posix_spawn_file_actions_adddup2(&actions, file, PROBE_FD) ||
+	    posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ))
+		pid = 0;
+	posix_spawn_file_actions_destroy(&actions);
+	return pid;
 }
 
-/* Without workers. */
-static int probe_main_alone(const char *key, const char *request)
+static off_t probe_length(int file)
 {
-	struct candidate found[MAX_PLATFORMS];
-	char line[REQUEST_SIZE];
-	cl_uint count;
+	struct stat st;
 
-	alarm(GATHER_LIMIT);
-	count = probe_find_candidates(key, request, found);
-	return probe_run_whole(found, count, key, request, line) ? probe_answer(line)
-								 : PROBE_STATUS_NO_PLATFORM;
+	return fstat(file, &st) ? 0 : st.st_size;
 }
 
-static int probe_main(char *program, char *key, char *request)
+/* The status of a worker.  A driver may handle SIGALRM: a worker that makes no progress is killed. */
+static int probe_wait_for_worker(pid_t pid, int file)
 {
-	char line[GATHER_MESSAGE_SIZE];
-	const int result = gather_answer(program, key, request, probe_answer_early, line);
-	int status;
+	struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	off_t before;
+	int status = 0;
+	bool is_killed;
 
-	if (result > 0)
-		return probe_main_alone(key, request);
-	/* The answer comes first: the layer need not wait for the ends of workers. */
-	status = result ? 0 : probe_answer(line);
-	gather_stop();
-	if (result)
-		gather_end();
-	return status;
+	do {
+		before = probe_length(file);
+		is_killed = end.fd >= 0 && !poll(&end, 1, PROGRESS_LIMIT_MS);
+	} while (is_killed && probe_length(file) != before);
+	if (is_killed)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (end.fd >= 0)
+		close(end.fd);
+	return is_killed ? SIGALRM : status;
+}
+
+/* Ends the section of the device that has ended a worker.  "?": nothing is known, as others ended it. */
+static bool probe_note_death(int file, int status)
+{
+	if (probe_status_is_lost(status))
+		return dprintf(file, "host ? 0 the test was ended by others\n"
+				     "dma_buf ? 0 the test was ended by others\nend\n") > 0;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		return dprintf(file, "died the driver hangs in the tests of this device\nend\n") >
+		       0;
+	if (WIFSIGNALED(status))
+		return dprintf(file,
+			       "died the driver crashes in the tests of this device: %s\nend\n",
+			       strsignal(WTERMSIG(status))) > 0;
+	return dprintf(file,
+		       "died the driver ends the process in the tests of this device, status "
+		       "%d\nend\n",
+		       WEXITSTATUS(status)) > 0;
+}
+
+/* Whether a device has been begun and not ended. */
+static bool probe_is_in_section(int file)
+{
+	char last[4];
+	const off_t size = probe_length(file);
+
+	return size &&
+	       (size < 4 || pread(file, last, 4, size - 4) != 4 || memcmp(last, "end\n", 4) != 0);
+}
+
+static int probe_send(int file)
+{
+	const off_t size = probe_length(file);
+	off_t at = 0;
+
+	while (at < size && sendfile(PROBE_FD, file, &at, (size_t)(size - at)) > 0)
+		;
+	return at == size && size ? 0 : 1;
+}
+
+/* As the driver would have ended this process. */
+static int probe_end_as(int status)
+{
+	if (WIFSIGNALED(status)) {
+		signal(WTERMSIG(status), SIG_DFL);
+		raise(WTERMSIG(status));
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* Until a worker has found no more devices.  A worker that begins with none shows that the driver does not start. */
+static int probe_make_facts(char *program, char *key)
+{
+	const int file = memfd_create("climport facts", MFD_CLOEXEC);
+
+	if (file < 0 || fcntl(file, F_SETFL, O_APPEND))
+		return PROBE_STATUS_LOST;
+	for (;;) {
+		const off_t before = probe_length(file);
+		const pid_t pid = probe_start_worker(program, key, file);
+		const int status = pid ? probe_wait_for_worker(pid, file)
+				       : probe_test_devices(key, file) << 8;
+
+		if (!status && !probe_is_in_section(file))
+			return probe_send(file);
+		if (probe_length(file) == before)
+			return before ? probe_send(file) : probe_end_as(status);
+		if (!pid || (probe_is_in_section(file) && !probe_note_death(file, status)))
+			return PROBE_STATUS_LOST;
+	}
+}
+
+/* A program that may write no files has this process, which writes to memory, restricted as well. */
+static void probe_allow_writing(void)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (getrlimit(RLIMIT_FSIZE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 int main(int argc, char **argv)
 {
+	probe_allow_writing();
 	/* Drivers' handlers at exit have nothing to save. */
-	if (argc == 4)
-		_exit(probe_worker_main(argv[1], argv[2], argv[3]));
-	_exit(argc == 3 ? probe_main(argv[0], argv[1], argv[2]) : 2);
+	if (argc == 2)
+		_exit(probe_make_facts(argv[0], argv[1]));
+	if (argc == 3 && !strcmp(argv[2], WORKER))
+		_exit(probe_work(argv[1]));
+	_exit(argc == 3 ? probe_run_proof(argv[1], argv[2]) : 2);
 }

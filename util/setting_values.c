@@ -11,6 +11,7 @@ static const struct setting {
 } settings[] = {
 	{ "CLIMPORT_VERSION", "1.0.0 or 1.1.0" },
 	{ "CLIMPORT_DISABLE", "1 or 0" },
+	{ "CLIMPORT_VERIFY", "1 or 0" },
 	{ "CLIMPORT_LOG", "error, debug, off, none or 0" },
 	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "1 or 0" },
 	{ "CLIMPORT_PROBE", "process, here or off" },

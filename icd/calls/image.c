@@ -34,11 +34,7 @@ static cl_mem image_on_import(const struct image_request *asked, struct memobj *
 
 	log_clear();
 	r.flags = derive_flags(parent->region, r.flags);
-	if (context)
-		context_tests_begin(context);
 	image = image_create_by_method(context, &r, parent, &err);
-	if (context)
-		err = context_tests_end(context, err);
 	context_notify(context, r.function, err);
 	context_put(context);
 	memobj_put(parent);

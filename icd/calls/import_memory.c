@@ -6,6 +6,7 @@
 #include "icd/access/mapping.h"
 #include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
+#include "icd/methods/verify.h"
 #include "icd/config.h"
 #include "icd/error.h"
 #include "icd/intercept.h"
@@ -96,14 +97,11 @@ static void CL_CALLBACK import_memory_destroyed(cl_mem mem, void *region)
 }
 
 /* The region is held until the driver has destroyed the buffer, also on failure. */
-static cl_int import_memory_finish(const struct context *context, cl_context handle,
-				   const struct method_ops *ops, struct import_region *region,
-				   const struct method_buffer *buffer, bool each)
+static cl_int import_memory_finish(cl_context handle, const struct method_ops *ops,
+				   struct import_region *region, const struct method_buffer *buffer)
 {
 	cl_int err = memobj_watch(buffer->handle, region, import_memory_destroyed);
 
-	if (!err && each)
-		err = ops->prove_buffer(context, buffer->handle, region->addr);
 	return err ? err : import_memory_record(ops, buffer, handle, region);
 }
 
@@ -113,15 +111,16 @@ static cl_mem import_memory_create(cl_context handle, struct context *context,
 {
 	const cl_mem_flags flags = flags_restrict(r->flags, region->access);
 	struct method_buffer buffer = { NULL, NULL };
-	bool each = false;
 
 	region->unsynced = !keeps_consistent(&r->properties);
-	*err = ops->prove ? ops->prove(context, region, flags, align, &each) : CL_SUCCESS;
+	*err = ops->prove ? ops->prove(context, region, flags, align) : CL_SUCCESS;
+	if (!*err && config_verify())
+		*err = verify_import(context, ops, region, flags, align);
 	if (!*err)
 		*err = ops->create(handle, flags, region, align, &buffer);
 	if (*err)
 		return NULL;
-	*err = import_memory_finish(context, handle, ops, region, &buffer, each);
+	*err = import_memory_finish(handle, ops, region, &buffer);
 	if (!*err)
 		return buffer.handle;
 	next.clReleaseMemObject(buffer.handle);
@@ -244,9 +243,7 @@ static cl_mem import_unless_native(const struct import_call *call, cl_int *err,
 		native_import_find_unrecorded(call, native);
 		return NULL;
 	}
-	context_tests_begin(context);
 	mem = import_memory_in(context, call, err, native);
-	*err = context_tests_end(context, *err);
 	context_notify(context, "clImportMemoryARM", *err);
 	context_put(context);
 	return mem;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/methods/method.h"
 
-#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "icd/probe/proof.h"
 #include "util/log.h"
@@ -47,30 +47,26 @@ static bool method_may_serve(const struct device *device, const struct method_op
 	return device->is_selected || !ops->create;
 }
 
-/* A method without a test result may be better than the methods below. */
+/* If a better method cannot be tested now, a worse one is not taken for good. */
 static void method_probe_type(struct device *device, const char *extensions, enum import_type type)
 {
 	struct method *method = &device->method[type], reason = { .is_reason = false };
-	bool is_untested = false, hangs = false;
+	bool is_unknown = false;
 
-	for (size_t i = 0; i < ROWS && !method->ops && (device->may_compile || !method->untested);
-	     i++) {
-		method->untested = false;
+	for (size_t i = 0; i < ROWS && !method->ops; i++) {
+		method->unknown = false;
 		if (method_may_serve(device, rows[i]) &&
 		    rows[i]->probe(device, extensions, type, method))
 			method->ops = rows[i];
 		else if (method->is_reason)
 			reason = *method;
-		is_untested |= method->untested;
-		hangs |= method->hangs;
+		is_unknown |= method->unknown;
 		method->is_reason = false;
 	}
 	if (!method->ops && reason.is_reason)
 		*method = reason;
-	if (!method->ops) {
-		method->untested = is_untested;
-		method->hangs = hangs;
-	}
+	if (!method->ops)
+		method->unknown = is_unknown;
 	if (!method->ops && !device->is_selected)
 		snprintf(method->why, sizeof(method->why), "%s", device->unselected);
 }
@@ -82,15 +78,117 @@ static void method_probe_others(struct device *device, const char *extensions)
 			device->others = rows[i];
 }
 
+static void method_log(const struct device *device)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		log_debug("device %p, %s: %s: %s", (void *)device->id, type_extension(type),
+			  device->method[type].ops ? device->method[type].ops->name : "refused",
+			  device->method[type].why);
+}
+
 void method_probe(struct device *device, const char *extensions)
 {
 	method_probe_others(device, extensions);
-	for (int type = 0; type < IMPORT_TYPES; type++) {
-		struct method *method = &device->method[type];
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		method_probe_type(device, extensions, type);
+	method_log(device);
+}
 
-		if (!method->ops)
-			method_probe_type(device, extensions, type);
-		log_debug("device %p, %s: %s: %s", (void *)device->id, type_extension(type),
-			  method->ops ? method->ops->name : "refused", method->why);
+/* What the driver itself takes needs no test. */
+static bool method_recall_native(struct device *device, const char *extensions,
+				 enum import_type type)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (!rows[i]->create &&
+		    rows[i]->probe(device, extensions, type, &device->method[type])) {
+			device->method[type].ops = rows[i];
+			return true;
+		}
+	return false;
+}
+
+bool method_is_native(const struct device *device, const char *extensions)
+{
+	bool is_native = true;
+
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		struct device copy = *device;
+
+		is_native &= method_recall_native(&copy, extensions, (enum import_type)type);
 	}
+	return is_native;
+}
+
+static const struct method_ops *method_find(const char *name, enum import_type type)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i]->create && rows[i]->types & 1u << type && !strcmp(rows[i]->name, name))
+			return rows[i];
+	return NULL;
+}
+
+static void method_recall_type(struct device *device, const struct facts *facts, const char *why,
+			       enum import_type type)
+{
+	struct method *method = &device->method[type];
+
+	if (!device->is_selected)
+		why = device->unselected;
+	else if (facts)
+		why = facts->type[type].why;
+	snprintf(method->why, sizeof(method->why), "%s", why);
+	if (!device->is_selected)
+		return;
+	method->unknown = !facts || !strcmp(facts->type[type].method, "?");
+	if (!facts)
+		return;
+	method->ops = method_find(facts->type[type].method, type);
+	method->align = facts->type[type].align;
+}
+
+void method_recall(struct device *device, const char *extensions, const struct facts *facts,
+		   const char *why)
+{
+	method_probe_others(device, extensions);
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (!method_recall_native(device, extensions, (enum import_type)type))
+			method_recall_type(device, facts, why, (enum import_type)type);
+	if (facts) {
+		device->rule = facts->rule;
+		device->exporters = facts->exporters;
+		device->is_short = facts->is_short;
+	}
+	method_log(device);
+}
+
+static void method_get_type(const struct device *device, enum import_type type,
+			    struct facts_type *facts)
+{
+	const struct method *method = &device->method[type];
+	const char *name = method->ops ? method->ops->name : method->unknown ? "?" : "-";
+
+	snprintf(facts->method, sizeof(facts->method), "%s", name);
+	facts->align = method->align;
+	snprintf(facts->why, sizeof(facts->why), "%s", method->why);
+	for (char *c = facts->why; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+}
+
+void method_get_facts(const struct device *device, struct facts *facts)
+{
+	const struct method_ops *host = device ? device->method[IMPORT_HOST].ops : NULL;
+
+	memset(facts, 0, sizeof(*facts));
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		strcpy(facts->type[type].method, "?");
+		if (device)
+			method_get_type(device, (enum import_type)type, &facts->type[type]);
+	}
+	if (!device)
+		return;
+	facts->image2d = host && host->create_image && !device->image2d_from_buffer;
+	facts->rule = device->rule;
+	facts->exporters = device->exporters;
+	facts->is_short = device->is_short;
 }

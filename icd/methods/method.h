@@ -61,13 +61,14 @@ enum method_quirk {
 
 struct method_ops {
 	const char *name;
+	unsigned int types; /* 1 << enum import_type: that the method may take */
 
 	/*
-	 * Whether a device takes memory of a type by the method.  A positive answer sets
+	 * Whether a device takes memory of a type by the method, by self-test.  A positive answer sets
 	 * method->align and method->why, a negative answer method->why.
 	 * @extensions: the driver's own extension string; may be NULL
 	 */
-	bool (*probe)(const struct device *device, const char *extensions, enum import_type type,
+	bool (*probe)(struct device *device, const char *extensions, enum import_type type,
 		      struct method *method);
 
 	/*
@@ -87,11 +88,9 @@ struct method_ops {
 	/*
 	 * NULL, or whether all devices of a context are proved to take memory like the region's,
 	 * for a buffer of @flags.  Called before the buffer is created.
-	 * @each: set if the buffer itself has to be proved, by prove_buffer
 	 */
 	cl_int (*prove)(struct context *context, const struct import_region *region,
-			cl_mem_flags flags, size_t align, bool *each);
-	cl_int (*prove_buffer)(const struct context *context, cl_mem buffer, const void *addr);
+			cl_mem_flags flags, size_t align);
 
 	/*
 	 * A sub-buffer of an import with a hidden record, and the end of the record.  If an import
@@ -149,8 +148,18 @@ extern const struct method_ops method_host_ptr_ops;
 extern const struct method_ops method_khr_ops;
 extern const struct method_ops method_khr_pages_ops;
 
-/* Fills device->method where no method is set.  Runs self-tests. */
+/* Fills device->method.  Runs self-tests: in climport-probe. */
 void method_probe(struct device *device, const char *extensions);
+
+/* Fills device->method with what the driver itself takes, and the record; @facts: NULL, unknown because of @why. */
+void method_recall(struct device *device, const char *extensions, const struct facts *facts,
+		   const char *why);
+
+/* What is known of a device; NULL: nothing. */
+void method_get_facts(const struct device *device, struct facts *facts);
+
+/* Whether the driver itself takes all types of memory, so that nothing has to be tested. */
+bool method_is_native(const struct device *device, const char *extensions);
 
 /* Whether a driver with @extensions has the quirk.  Runs no self-test. */
 bool method_driver_has(enum method_quirk quirk, const char *extensions);

@@ -33,7 +33,7 @@ static bool native_reports(const struct device *device, const char *extensions, 
 	return extensions && !strstr(extensions, "cl_") && native_platform_reports(device, name);
 }
 
-static bool native_probe(const struct device *device, const char *extensions, enum import_type type,
+static bool native_probe(struct device *device, const char *extensions, enum import_type type,
 			 struct method *method)
 {
 	if (!native_reports(device, extensions, type_extension(type)))
@@ -56,6 +56,7 @@ static bool native_takes_others(const struct device *device, const char *extensi
 
 const struct method_ops method_native_ops = {
 	.name = "native",
+	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = native_probe,
 	.takes_others = native_takes_others,
 	.create_image = image_by_driver_create,

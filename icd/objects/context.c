@@ -9,7 +9,6 @@
 #include "icd/methods/method.h"
 #include "icd/objects/context_missed.h"
 #include "icd/objects/handle_table.h"
-#include "icd/selftest/job.h"
 #include "util/cl_names.h"
 #include "util/lock.h"
 #include "util/log.h"
@@ -20,8 +19,7 @@ struct context {
 	cl_context handle;
 	atomic_bool imported;  /* an import was asked for */
 	atomic_bool is_warned; /* context_warn_once() */
-	bool watched;	    /* the driver says when the context is gone; set before others see it */
-	unsigned int forks; /* context_forks when the context was created */
+	bool watched; /* the driver says when the context is gone; set before others see it */
 	struct publish_list data; /* of methods: struct context_data */
 	context_notify_fn notify;
 	void *user_data;
@@ -29,18 +27,7 @@ struct context {
 	cl_device_id devices[];
 };
 
-static void context_in_child(struct lock *lock);
-
-static HANDLE_TABLE_DEFINE(context_table, context_in_child); /* cl_context -> struct context */
-
-/* Forks between the first process and this process.  Written while the process has one thread. */
-static unsigned int context_forks;
-
-static void context_in_child(struct lock *lock)
-{
-	(void)lock;
-	context_forks++;
-}
+static HANDLE_TABLE_DEFINE(context_table, NULL); /* cl_context -> struct context */
 
 /* The driver's objects that methods keep for a context. */
 static void context_data_release(struct context *context)
@@ -151,7 +138,6 @@ static struct context *context_create(cl_context handle, context_notify_fn notif
 		return NULL;
 	}
 	context->handle = handle;
-	context->forks = context_forks;
 	context->notify = notify;
 	context->user_data = user_data;
 	context->num_devices = size / sizeof(context->devices[0]);
@@ -319,12 +305,12 @@ static cl_int context_refuse(size_t i, const struct device *device, enum import_
 {
 	const char *why = device ? device->method[type].why : "its properties cannot be read";
 
-	if (device && !device->method[type].untested) {
+	if (device && !device->method[type].unknown) {
 		log_error("device %zu of the context does not support %s: %s", i,
 			  type_extension(type), why);
 		return CL_INVALID_PROPERTY;
 	}
-	log_error("device %zu of the context could not be tested for %s, and a later import tests "
+	log_error("nothing is known of device %zu of the context and %s, and a later import asks "
 		  "again: %s",
 		  i, type_extension(type), why);
 	return CL_OUT_OF_RESOURCES;
@@ -374,21 +360,6 @@ struct context_data *context_data_add(struct context *context, struct context_da
 	if (winner != mine)
 		mine->ops->free(mine);
 	return winner;
-}
-
-void context_tests_begin(const struct context *context)
-{
-	if (context->forks != context_forks)
-		job_forbid();
-}
-
-cl_int context_tests_end(const struct context *context, cl_int err)
-{
-	if (context->forks == context_forks || !job_allow() || !err)
-		return err;
-	log_error("a child of fork() cannot test the driver, and the process that created the "
-		  "context had imported no such memory");
-	return CL_INVALID_OPERATION;
 }
 
 bool context_is_first_import(struct context *context)

@@ -101,15 +101,6 @@ struct context_data *context_data_get(struct context *context, const struct cont
  */
 struct context_data *context_data_add(struct context *context, struct context_data *data);
 
-/*
- * A child of the process that created the context has no thread of the driver: a self-test would
- * hang in the child.  From context_tests_begin() to context_tests_end(), the calling thread runs no
- * self-test for such a context.  context_tests_end() returns @err, the error of the call, or
- * CL_INVALID_OPERATION, logged, if the call failed for want of a test.
- */
-void context_tests_begin(const struct context *context);
-cl_int context_tests_end(const struct context *context, cl_int err);
-
 /* True once for each context. */
 bool context_is_first_import(struct context *context);
 

@@ -6,18 +6,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "icd/config.h"
+#include "icd/facts/store.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/selection.h"
-#include "icd/selftest/job.h"
 #include "util/lock.h"
 #include "util/log.h"
 
-#define QUICK_ATTEMPTS 3 /* at once, to find out about a device */
-#define FIRST_PATIENCE 1 /* seconds until the attempt behind these, and twice as long each time */
-#define LARGEST_DOUBLINGS 11U /* half an hour */
-#define HANG_PATIENCE 3600    /* seconds */
-#define MAX_DEPTH 32	      /* of sub-devices */
+#define MAX_DEPTH 32 /* of sub-devices */
+#define PAUSE 1	     /* seconds until an import asks again for what was unknown */
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
@@ -125,61 +123,113 @@ size_t device_base_align(cl_device_id id)
 	return bits > 8 ? bits / 8 : 1;
 }
 
-/* What was proved is not tested again: a test may fail for want of something. */
-static void device_keep_proofs(struct device *device, const struct device *older)
+cl_device_id *device_list(cl_platform_id platform, cl_uint *count)
 {
-	for (int type = 0; type < IMPORT_TYPES; type++) {
-		const struct method *method = &older->method[type];
+	cl_device_id *devices;
 
-		if (method->ops && !method->untested && !method->hangs)
-			device->method[type] = *method;
-	}
+	*count = 0;
+	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, count) || !*count)
+		return NULL;
+	devices = calloc(*count, sizeof(*devices));
+	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, *count, devices, NULL))
+		return devices;
+	free(devices);
+	*count = 0;
+	return NULL;
 }
 
-/*
- * A new result that is unknown says nothing against an older proof: of a method with several proofs
- * perhaps, or of another thread.
- */
-static void device_keep_older(struct device *device, const struct device *older)
+int device_place(cl_platform_id platform, cl_device_id root)
 {
-	for (int type = 0; type < IMPORT_TYPES; type++) {
-		const struct method mine = device->method[type];
+	cl_uint count;
+	cl_device_id *devices = device_list(platform, &count);
+	int number = -1;
 
-		if (mine.ops || !(mine.untested || mine.hangs) || !older->method[type].ops)
-			continue;
-		device->method[type] = older->method[type];
-		device->method[type].untested = mine.untested;
-		device->method[type].hangs = mine.hangs;
-	}
+	for (cl_uint i = 0; i < count && number < 0; i++)
+		if (devices[i] == root)
+			number = (int)i;
+	free(devices);
+	return number;
 }
 
-/* @older: a record that is not conclusive, or NULL. */
-static struct device *device_probe(cl_device_id id, bool may_compile, const struct device *older)
+cl_device_id device_at(cl_platform_id platform, int number)
 {
-	struct device *device = calloc(1, sizeof(*device));
-	char *extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
+	cl_uint count;
+	cl_device_id *devices = device_list(platform, &count), device;
 
-	if (!device)
-		return NULL;
-	device->id = id;
-	device->may_compile = may_compile;
-	device->attempts = (older ? older->attempts : 0) + may_compile;
-	device->late = job_late();
-	if (!extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
-						&device->platform, NULL)) {
-		free(extensions);
-		free(device);
-		return NULL;
-	}
-	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
-	device->base_align = device_base_align(id);
-	device->is_selected =
-		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
-	if (older)
-		device_keep_proofs(device, older);
-	method_probe(device, extensions);
-	free(extensions);
+	device = number >= 0 && (cl_uint)number < count ? devices[number] : NULL;
+	free(devices);
 	return device;
+}
+
+bool device_write_numbers(cl_platform_id platform, const cl_device_id *devices, cl_uint count,
+			  char *words, size_t size)
+{
+	size_t used = strlen(words);
+
+	for (cl_uint i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(words + used, size - used, " %d",
+					 device_place(platform, devices[i]));
+	return used < size;
+}
+
+bool device_read_numbers(cl_platform_id platform, const char *words, cl_device_id *devices,
+			 cl_uint count)
+{
+	for (cl_uint i = 0; i < count; i++) {
+		char *end;
+		const long number = strtol(words, &end, 10);
+
+		devices[i] = end == words ? NULL : device_at(platform, (int)number);
+		if (!devices[i])
+			return false;
+		words = end;
+	}
+	return true;
+}
+
+/* The number of a device on its platform tells which section is its own. */
+static const struct facts *device_find_facts(cl_platform_id platform, cl_device_id root,
+					     enum facts_wait wait, char why[FACTS_WHY_SIZE])
+{
+	const struct facts_record *record = facts_get(platform, wait, why);
+	const int number = record ? device_place(platform, root) : -1;
+
+	if (number >= 0 && (unsigned int)number < record->count)
+		return &record->device[number];
+	if (record)
+		snprintf(why, FACTS_WHY_SIZE, "climport-probe did not find the device");
+	return NULL;
+}
+
+void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE])
+{
+	char *device = device_string(root, CL_DEVICE_NAME),
+	     *driver = device_string(root, CL_DRIVER_VERSION);
+
+	facts_set_name(name, device, driver);
+	free(device);
+	free(driver);
+}
+
+static bool device_is_named(cl_device_id root, const struct facts *facts)
+{
+	char name[FACTS_NAME_SIZE];
+
+	device_name_in_record(root, name);
+	return !strcmp(name, facts->name);
+}
+
+/* Another device, or another driver, may have come in the place of the one that was tested. */
+const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
+				 char why[FACTS_WHY_SIZE])
+{
+	const struct facts *facts = device_find_facts(platform, root, wait, why);
+
+	if (!facts || device_is_named(root, facts))
+		return facts;
+	facts_forget(platform);
+	facts = device_find_facts(platform, root, wait, why);
+	return facts && device_is_named(root, facts) ? facts : NULL;
 }
 
 static time_t device_clock(void)
@@ -190,70 +240,79 @@ static time_t device_clock(void)
 	return now.tv_sec;
 }
 
-static bool device_hangs(const struct device *device)
+static void device_fill(struct device *device, const char *extensions)
 {
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (device->method[type].hangs)
-			return true;
-	return false;
+	char why[FACTS_WHY_SIZE] = "";
+	const struct facts *facts = NULL;
+
+	if (config_probe() == PROBE_HERE) {
+		method_probe(device, extensions);
+		return;
+	}
+	if (device->is_selected && !method_is_native(device, extensions))
+		facts = device_facts(device->platform, device->id, FACTS_IMPORT, why);
+	method_recall(device, extensions, facts, why);
+	device->again = device_clock() + PAUSE;
 }
 
-/* When a device is tested again that could not be tested.  A query is no attempt, and delays none. */
-static time_t device_retry(const struct device *device, const struct device *older)
+static struct device *device_create(cl_device_id id)
 {
-	unsigned int doublings = device->attempts - QUICK_ATTEMPTS;
+	struct device *device = calloc(1, sizeof(*device));
+	char *extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
 
-	if (device_hangs(device))
-		return device_clock() + HANG_PATIENCE;
-	if (device->attempts < QUICK_ATTEMPTS)
-		return 0;
-	if (older && device->attempts == older->attempts)
-		return device_hangs(older) ? 0 : older->retry;
-	if (doublings > LARGEST_DOUBLINGS)
-		doublings = LARGEST_DOUBLINGS;
-	return device_clock() + ((time_t)FIRST_PATIENCE << doublings);
+	if (!device)
+		return NULL;
+	device->id = id;
+	if (!extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
+						&device->platform, NULL)) {
+		free(extensions);
+		free(device);
+		return NULL;
+	}
+	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
+	device->base_align = device_base_align(id);
+	device->is_selected =
+		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
+	device_fill(device, extensions);
+	free(extensions);
+	return device;
 }
 
-static bool device_is_tested(const struct device *device)
+static bool device_is_whole(const struct device *device)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (device->method[type].untested)
+		if (device->method[type].unknown)
 			return false;
-	return !device_hangs(device);
+	return true;
 }
 
-/*
- * A device that cannot be tested now is asked again by some imports at once, and then now and then: the
- * first times soon, since most shortages are short, and less often the longer a shortage lasts.
- * A driver that hangs gets no test at all meanwhile: the next test would hang for its time, too.
- */
-static bool device_is_conclusive(const struct device *device, bool may_compile)
+static bool device_is_conclusive(const struct device *device)
 {
-	if (device_is_tested(device))
-		return true;
-	if (device_hangs(device))
-		return device->late == job_late() && device_clock() < device->retry;
-	return device->attempts >= QUICK_ATTEMPTS &&
-	       (!may_compile || device_clock() < device->retry);
+	return device_is_whole(device) || device_clock() <= device->again;
 }
 
-/*
- * Two threads may probe a device at once, and make one attempt then; the first record without an unknown
- * result stays.
- */
+/* Something unknown says nothing against what an older record, or that of another thread, knows. */
+static void device_keep_older(struct device *device, const struct device *older)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (device->method[type].unknown && older->method[type].ops)
+			device->method[type] = older->method[type];
+	if (!device->rule.align)
+		device->rule = older->rule;
+	device->exporters |= older->exporters;
+}
+
+/* Two threads may ask for a device at once: the first record without an unknown result stays. */
 static const struct device *device_publish(struct device *device)
 {
 	struct device *published;
 
 	lock_acquire(&device_table.lock);
 	published = handle_table_find(&device_table, device->id);
-	if (!published || !device_is_tested(published)) {
+	if (!published || !device_is_whole(published)) {
 		if (published)
 			device_keep_older(device, published);
-		if (published && published->attempts > device->attempts)
-			device->attempts = published->attempts;
 		device->older = published;
-		device->retry = device_retry(device, published);
 		if (handle_table_set(&device_table, device->id, device))
 			published = device;
 	}
@@ -273,27 +332,20 @@ const struct device *device_next(struct handle_cursor *cursor)
 	return handle_table_next(&device_table, cursor);
 }
 
-/* A conclusive record, or a new record, whose self-tests may compile if @may_compile. */
-static const struct device *device_find(cl_device_id id, bool may_compile)
+const struct device *device_get(cl_device_id id)
 {
 	const struct device *known = device_known(id);
 	struct device *device;
 	cl_device_id root;
 
-	if (!id || (known && device_is_conclusive(known, may_compile)))
+	if (!id || (known && device_is_conclusive(known)))
 		return known;
 	root = device_root(id);
 	known = device_known(root);
-	if (known &&
-	    (device_is_conclusive(known, may_compile) || (!may_compile && !known->may_compile)))
+	if (known && device_is_conclusive(known))
 		return known;
-	device = device_probe(root, may_compile, known);
+	device = device_create(root);
 	return device ? device_publish(device) : known;
-}
-
-const struct device *device_get(cl_device_id id)
-{
-	return device_find(id, true);
 }
 
 const struct device *device_get_last(cl_device_id id)
@@ -303,11 +355,4 @@ const struct device *device_get_last(cl_device_id id)
 	if (!known && id)
 		known = device_known(device_root(id));
 	return known ? known : device_get(id);
-}
-
-const struct device *device_get_quick(cl_device_id id)
-{
-	const struct device *device = device_find(id, false);
-
-	return device && device_is_conclusive(device, false) ? device : NULL;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "icd/cl_compat.h"
+#include "icd/facts/store.h"
 #include "icd/objects/handle_table.h"
 #include "import/import.h"
 
@@ -16,10 +17,9 @@ struct method_ops;
 struct method {
 	const struct method_ops *ops; /* NULL: the device takes no such memory */
 	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
-	bool untested; /* for want of memory, or of a compiler: a later call tests again */
-	bool hangs; /* the test hangs: an hour later, or when a hung test ends, a call tests again */
+	bool unknown;		      /* nothing is known now: a later call asks again */
 	bool is_reason; /* of a refusal: @why is the reason for people, whatever later methods say */
-	char why[192];	/* a sentence: the proof, or the reason for a refusal */
+	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
 
 /* Never changed or freed once device_get() returned it. */
@@ -27,14 +27,13 @@ struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
-	struct device *older; /* an inconclusive record, which threads may still use */
-	bool may_compile;     /* whether the self-tests may compile */
-	unsigned int
-		attempts; /* at records with may_compile, one after another, this one included */
-	time_t retry; /* seconds: the next attempt, behind the quick attempts or an hour behind a hang */
-	unsigned int
-		late; /* job_late() before the self-tests: another number says that a hang ended */
+	struct device *
+		older; /* a record in which something is unknown, and which threads may still use */
 	struct method method[IMPORT_TYPES];
+	struct host_rule rule;	/* of the method host_ptr */
+	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
+	bool is_short;		/* ... and another could not be tested now */
+	time_t again;		/* seconds: if something is unknown, nobody asks before then */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
@@ -45,27 +44,47 @@ struct device {
 /**
  * device_get - the record of a device, or of the root device of a sub-device
  *
- * The first call for a device runs the self-test, in a context of climport's own.  If a result is
- * unknown, a later call tests again, so a function of the application makes one such call.
+ * The first call for a device asks for the facts of its platform (facts/store.h), or, in climport-probe, tests it.
+ * If something is unknown, a later call asks again, so a function of the application makes one such call.
  * Any thread; no lock is held meanwhile.  NULL if @id is no device, or without memory.
  */
 const struct device *device_get(cl_device_id id);
 
-/* What the last device_get() has found, conclusive or not; without an earlier one, device_get(). */
+/**
+ * device_facts - what the record of the platform says of a root device
+ * @why: set to the reason if nothing is known
+ *
+ * Returns NULL if nothing is known.
+ */
+const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
+				 char why[FACTS_WHY_SIZE]);
+
+/* The name of a device in records. */
+void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
+
+/* What the last device_get() has found, known or not; without an earlier one, device_get(). */
 const struct device *device_get_last(cl_device_id id);
 
-/**
- * device_get_quick - device_get() for a program that only queries a device
- *
- * Compiles nothing: native kernels and kept results alone decide.  NULL if they do not decide.
- */
-const struct device *device_get_quick(cl_device_id id);
-
-/* The record of a root device, conclusive or not; NULL if no thread has asked for the device. */
+/* The record of a root device; NULL if no thread has asked for the device. */
 const struct device *device_known(cl_device_id id);
 
 /* The next known record, or NULL at the end.  @cursor: zero at first. */
 const struct device *device_next(struct handle_cursor *cursor);
+
+/* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
+cl_device_id *device_list(cl_platform_id platform, cl_uint *count);
+
+/* The number of a root device on its platform, which is equal in climport-probe; and back.  -1, NULL: none. */
+int device_place(cl_platform_id platform, cl_device_id root);
+cl_device_id device_at(cl_platform_id platform, int number);
+
+/*
+ * Appends the numbers of root devices to words, and reads them back.  False: no room, no such device, or other words.
+ */
+bool device_write_numbers(cl_platform_id platform, const cl_device_id *devices, cl_uint count,
+			  char *words, size_t size);
+bool device_read_numbers(cl_platform_id platform, const char *words, cl_device_id *devices,
+			 cl_uint count);
 
 /* The root device of a sub-device; @id if @id is a root device. */
 cl_device_id device_root(cl_device_id id);

@@ -38,22 +38,23 @@ static NOT_SANITIZED bool between_may_read(int pidfd)
 	return ends[0].revents;
 }
 
-/* Reads a line, in any number of pieces. */
+/* Reads the answer, in any number of pieces. */
 static NOT_SANITIZED void between_read(struct between *b)
 {
 	const int pidfd = (int)syscall(SYS_pidfd_open, b->pid, 0);
 	size_t used = 0;
-	long n;
+	long n = 1;
 
-	do {
-		if (!between_may_read(pidfd))
-			return;
-		n = syscall(SYS_read, 0, b->line + used, sizeof(b->line) - used);
-		if (n <= 0)
-			return;
-		used += (size_t)n;
-	} while (b->line[used - 1] != '\n');
-	b->line[used - 1] = '\0';
+	while (n > 0 && used < b->size && between_may_read(pidfd)) {
+		n = syscall(SYS_read, 0, b->text + used, b->size - used);
+		if (n > 0)
+			used += (size_t)n;
+		if (n > 0 && b->is_line && b->text[used - 1] == '\n')
+			break;
+	}
+	if (!used || used == b->size || b->text[used - 1] != '\n')
+		return;
+	b->text[used - b->is_line] = '\0';
 	atomic_store(&b->answered, true);
 }
 

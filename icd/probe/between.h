@@ -22,6 +22,7 @@
 
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "icd/probe/probe.h"
@@ -33,12 +34,14 @@ struct between {
 	/* Set by the caller. */
 	const char *program;
 	char *argv[4], **env;
+	char *text;   /* for the answer */
+	size_t size;  /* bytes */
+	bool is_line; /* the answer ends with a line, not with the probe */
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 
 	/* Set by the process between. */
-	char line[PROBE_LINE_SIZE];
-	atomic_bool answered; /* the line is whole */
+	atomic_bool answered; /* the text is whole */
 	atomic_bool started;  /* the probe runs, and the driver takes the time */
 	int error;
 	pid_t pid;  /* of the probe */

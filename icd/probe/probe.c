@@ -16,7 +16,7 @@
 #include "icd/preload.h"
 #include "icd/probe/between.h"
 #include "icd/probe/interface.h"
-#include "icd/selftest/job.h"
+#include "icd/probe/job.h"
 #include "icd/start.h"
 #include "icd/text.h"
 #include "util/log.h"
@@ -27,6 +27,7 @@ struct probe {
 		layers[2 * PATH_MAX + 16];
 	char *preload; /* NULL: no library is preloaded */
 	struct between between;
+	char text[]; /* the answer */
 };
 
 /* In the build's folders, or installed. */
@@ -145,7 +146,7 @@ static void probe_job(struct job *job)
 	p->between.program = p->program;
 	p->between.argv[0] = p->program;
 	p->between.argv[1] = p->key;
-	p->between.argv[2] = p->request;
+	p->between.argv[2] = *p->request ? p->request : NULL;
 	if (!probe_create_environment(p) || !probe_create_attributes(p))
 		p->between.error = ENOMEM;
 	else if (probe_find(p))
@@ -157,74 +158,69 @@ static void probe_job(struct job *job)
 }
 
 /* The reason for a missing answer. */
-static enum probe_end probe_judge(const struct probe *p, char *why)
+static enum probe_end probe_judge(const struct probe *p, char *why, size_t size)
 {
 	int status = p->between.status,
 	    signal = status >= 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (p->between.error || !p->between.pid || status < 0) {
-		snprintf(why, PROBE_LINE_SIZE, "climport-probe cannot be run: %s",
+		snprintf(why, size, "climport-probe cannot be run: %s",
 			 log_strerror(p->between.error ? p->between.error : ECHILD));
 		return PROBE_NOT_MADE;
 	}
 	if (signal == SIGALRM) { /* the probe's own limit: tools/probe.c, and some proofs */
-		snprintf(why, PROBE_LINE_SIZE, "climport-probe does not answer in time");
+		snprintf(why, size, "climport-probe does not answer in time");
 		return PROBE_HANGS;
 	}
 	if (signal)
-		snprintf(why, PROBE_LINE_SIZE, "climport-probe was ended by signal %d", signal);
+		snprintf(why, size, "climport-probe was ended by signal %d", signal);
 	else
-		snprintf(why, PROBE_LINE_SIZE, "climport-probe ended with status %d",
-			 WEXITSTATUS(status));
+		snprintf(why, size, "climport-probe ended with status %d", WEXITSTATUS(status));
 	if (probe_status_is_lost(status))
 		return PROBE_LOST;
 	return !signal && WEXITSTATUS(status) == PROBE_STATUS_NO_PLATFORM ? PROBE_NO_PLATFORM
 									  : PROBE_FAILED;
 }
 
-static bool probe_has_answered_early(const struct job *job)
+static struct probe *probe_create(const char *key, const char *request, size_t size)
 {
-	const struct probe *p = (const struct probe *)job;
+	struct probe *p = calloc(1, sizeof(*p) + size);
 
-	return atomic_load(&p->between.answered) && *p->between.line == PROBE_EARLY;
+	if (!p)
+		return NULL;
+	p->job.run = probe_job;
+	p->between.status = -1;
+	p->between.text = p->text;
+	p->between.size = size;
+	p->between.is_line = request;
+	snprintf(p->key, sizeof(p->key), "%s", key);
+	snprintf(p->request, sizeof(p->request), "%s", request ? request : "");
+	return p;
 }
 
-/* An early answer says so. */
-static void probe_copy_answer(const struct probe *p, char line[PROBE_LINE_SIZE])
+enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms, char *text,
+			 size_t size)
 {
-	const char *answer = p->between.line;
-
-	snprintf(line, PROBE_LINE_SIZE, "%s", answer + (*answer == PROBE_EARLY));
-}
-
-enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms,
-			 char line[PROBE_LINE_SIZE])
-{
-	struct probe *p = calloc(1, sizeof(*p));
-	enum probe_end end;
 	int saved = errno;
+	struct probe *p = probe_create(key, request, size);
+	enum probe_end end = PROBE_NOT_MADE;
 	enum job_end job;
 
-	snprintf(line, PROBE_LINE_SIZE, "there is no memory or no thread for climport-probe");
+	snprintf(text, size, "there is no memory or no thread for climport-probe");
 	if (!p) {
 		errno = saved;
 		return PROBE_NOT_MADE;
 	}
-	p->job.run = probe_job;
-	p->job.has_answered = probe_has_answered_early;
-	p->between.status = -1;
-	snprintf(p->key, sizeof(p->key), "%s", key);
-	snprintf(p->request, sizeof(p->request), "%s", request);
 	job = job_run(&p->job, patience_ms);
-	if (job != JOB_NOT_STARTED && atomic_load(&p->between.answered)) {
-		probe_copy_answer(p, line);
+	if (job == JOB_ENDED && atomic_load(&p->between.answered)) {
+		memcpy(text, p->text, size);
 		end = PROBE_ANSWERED;
 	} else if (job == JOB_ABANDONED) {
 		end = atomic_load(&p->between.started) ? PROBE_HANGS : PROBE_LOST;
-		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not %s in %u seconds",
+		snprintf(text, size, "climport-probe does not %s in %u seconds",
 			 end == PROBE_HANGS ? "answer" : "start", patience_ms / 1000);
-	} else {
-		end = job == JOB_ENDED ? probe_judge(p, line) : PROBE_NOT_MADE;
+	} else if (job == JOB_ENDED) {
+		end = probe_judge(p, text, size);
 	}
 	job_put(&p->job);
 	errno = saved;

@@ -27,13 +27,13 @@ enum probe_end {
 };
 
 /**
- * probe_run - have a proof of the platform of @key run
- * @request: the name of the proof, and words for the proof
+ * probe_run - have a proof of the platform of @key run, or its record made
+ * @request: the name of the proof, and words for the proof; NULL: the record (facts/facts.h)
  * @patience_ms: the time after which a missing answer is PROBE_HANGS; the probe goes on
- * @line: set to the answer, or to the reason for a missing answer
+ * @text: set to the answer, or to the reason for a missing answer
  */
-enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms,
-			 char line[PROBE_LINE_SIZE]);
+enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms, char *text,
+			 size_t size);
 
 /* Whether a missing answer is the driver's fault. */
 static inline bool probe_blames_driver(enum probe_end end)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "icd/config.h"
-#include "icd/layer.h"
+#include "icd/objects/device.h"
 #include "icd/selftest/identity.h"
 #include "icd/text.h"
 #include "util/restricted.h"
@@ -58,43 +58,16 @@ enum probe_end proof_ask(cl_platform_id platform, const struct proof *proof, con
 	if (length >= sizeof(request) || !proof_may_start_probe() ||
 	    !proof_platform_key(platform, key))
 		return PROBE_NOT_MADE;
-	return probe_run(key, request, proof->patience_ms, line);
+	return probe_run(key, request, proof->patience_ms, line, PROBE_LINE_SIZE);
 }
 
-cl_device_id *proof_devices(cl_platform_id platform, cl_uint *count)
+enum probe_end proof_ask_facts(cl_platform_id platform, unsigned int patience_ms, char *text,
+			       size_t size)
 {
-	cl_device_id *devices;
+	char key[PROBE_KEY_SIZE];
 
-	*count = 0;
-	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, count) || !*count)
-		return NULL;
-	devices = calloc(*count, sizeof(*devices));
-	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, *count, devices, NULL))
-		return devices;
-	free(devices);
-	*count = 0;
-	return NULL;
-}
-
-int proof_device_number(cl_platform_id platform, cl_device_id root)
-{
-	cl_uint count;
-	cl_device_id *devices = proof_devices(platform, &count);
-	int number = -1;
-
-	for (cl_uint i = 0; i < count && number < 0; i++)
-		if (devices[i] == root)
-			number = (int)i;
-	free(devices);
-	return number;
-}
-
-cl_device_id proof_device_at(cl_platform_id platform, int number)
-{
-	cl_uint count;
-	cl_device_id *devices = proof_devices(platform, &count), device;
-
-	device = number >= 0 && (cl_uint)number < count ? devices[number] : NULL;
-	free(devices);
-	return device;
+	snprintf(text, size, "no process may be started to test the driver");
+	if (!proof_may_start_probe() || !proof_platform_key(platform, key))
+		return PROBE_NOT_MADE;
+	return probe_run(key, NULL, patience_ms, text, size);
 }

@@ -24,12 +24,6 @@ struct proof {
 	 * no answer.  A probe process ends after a minute; alarm() shortens the time.
 	 */
 	bool (*run)(cl_platform_id platform, const char *words, char *answer, size_t size);
-
-	/*
-	 * NULL, or the number of parts, 1 or more, for probe processes of their own: interface.h has the
-	 * words of a part.
-	 */
-	unsigned int (*count_parts)(cl_platform_id platform);
 };
 
 /**
@@ -43,6 +37,10 @@ struct proof {
 enum probe_end proof_ask(cl_platform_id platform, const struct proof *proof, const char *words,
 			 char line[PROBE_LINE_SIZE]);
 
+/* The same for the record of a platform (facts/facts.h).  @text: set to the record, or to the reason. */
+enum probe_end proof_ask_facts(cl_platform_id platform, unsigned int patience_ms, char *text,
+			       size_t size);
+
 /* Whether the name has @length characters, and is @name's beginning. */
 bool proof_is_named(const struct proof *proof, const char *name, size_t length);
 
@@ -51,15 +49,5 @@ bool proof_is_named(const struct proof *proof, const char *name, size_t length);
  * environment's part of the keys of results (identity.h), which the probe process takes over.
  */
 bool proof_is_platform(cl_platform_id platform, const char *key);
-
-/* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
-cl_device_id *proof_devices(cl_platform_id platform, cl_uint *count);
-
-/*
- * Devices in words: the number of a root device on its platform, which is equal in a probe process.
- * -1 and NULL: there is no such device.
- */
-int proof_device_number(cl_platform_id platform, cl_device_id root);
-cl_device_id proof_device_at(cl_platform_id platform, int number);
 
 #endif /* ICD_PROBE_PROOF_H */

@@ -81,7 +81,7 @@ static bool verdict_get_kept(const char *key, enum verdict wanted, char why[VERD
 }
 
 /* A failure has a file of its own: what passed stays known where limits make the proof fail. */
-static enum verdict verdict_recall_by_key(const char *key, char why[VERDICT_WHY_SIZE])
+static enum verdict verdict_recall(const char *key, char why[VERDICT_WHY_SIZE])
 {
 	char *limited;
 	bool has_failed;
@@ -92,16 +92,6 @@ static enum verdict verdict_recall_by_key(const char *key, char why[VERDICT_WHY_
 	has_failed = limited && verdict_get_kept(limited, VERDICT_FAILED, why);
 	free(limited);
 	return has_failed ? VERDICT_FAILED : VERDICT_UNKNOWN;
-}
-
-enum verdict verdict_recall(cl_device_id device, const struct proof *proof, const char *words,
-			    char why[VERDICT_WHY_SIZE])
-{
-	char *key = verdict_key(device, proof, words);
-	enum verdict verdict = key ? verdict_recall_by_key(key, why) : VERDICT_UNKNOWN;
-
-	free(key);
-	return verdict;
 }
 
 static void verdict_keep(const char *key, enum verdict verdict, const char *why)
@@ -151,7 +141,7 @@ enum verdict verdict_get(cl_device_id device, const struct proof *proof, const c
 			 char why[VERDICT_WHY_SIZE])
 {
 	char *key = verdict_key(device, proof, words);
-	enum verdict verdict = key ? verdict_recall_by_key(key, why) : VERDICT_UNKNOWN;
+	enum verdict verdict = key ? verdict_recall(key, why) : VERDICT_UNKNOWN;
 
 	if (verdict == VERDICT_UNKNOWN) {
 		verdict = verdict_ask(device, proof, words, why);

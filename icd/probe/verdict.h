@@ -30,10 +30,6 @@ enum verdict {
 enum verdict verdict_get(cl_device_id device, const struct proof *proof, const char *words,
 			 char why[VERDICT_WHY_SIZE]);
 
-/* The kept verdict alone; VERDICT_UNKNOWN, without @why: no verdict is kept. */
-enum verdict verdict_recall(cl_device_id device, const struct proof *proof, const char *words,
-			    char why[VERDICT_WHY_SIZE]);
-
 /* The answer of a probe process.  @why: "" for VERDICT_PASSED.  False: no room. */
 bool verdict_format(enum verdict verdict, const char *why, char *answer, size_t size);
 

@@ -10,8 +10,4 @@
 cl_int CL_API_CALL proofs_run(cl_platform_id platform, const char *key, const char *request,
 			      char *answer, size_t size);
 
-/* See probe_parts_fn. */
-cl_uint CL_API_CALL proofs_count_parts(cl_platform_id platform, const char *key,
-				       const char *request);
-
 #endif /* ICD_QUERIES_PROOFS_H */

@@ -279,7 +279,7 @@ char *identity_platform(cl_platform_id platform, bool *lasting)
 char *identity_add_limits(const char *key)
 {
 	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
-				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU,	 RLIMIT_FSIZE };
+				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU };
 	char text[LIMITS_SIZE] = "";
 	struct rlimit limit;
 	int used = 0;

@@ -9,22 +9,13 @@
  * pixel back, for the second.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "icd/image_format.h"
 #include "icd/selftest/image_session.h"
-#include "icd/selftest/job.h"
 
 #define ROUNDS 3 /* the first use is special in drivers with lazy copies */
-
-struct image_job {
-	struct job job;
-	struct selftest_image image;
-	cl_uint num_devices;
-	cl_device_id devices[];
-};
 
 struct image_test {
 	struct image_session session;
@@ -106,20 +97,21 @@ static void image_choose_pixels(struct image_test *t)
 	memcpy(t->at, at, sizeof(at));
 }
 
-static cl_int image_run_on(struct image_job *j, struct import_region *region)
+static cl_int image_run_on(const cl_device_id *devices, cl_uint num_devices,
+			   const struct selftest_image *image, struct import_region *region)
 {
 	struct image_test t = {
-		.session = { .image = &j->image, .region = region },
-		.pixel = image_format_element(&j->image.format),
+		.session = { .image = image, .region = region },
+		.pixel = image_format_element(&image->format),
 	};
 	cl_int result;
 
 	image_choose_pixels(&t);
-	result = image_session_begin(&t.session, j->devices, j->num_devices);
+	result = image_session_begin(&t.session, devices, num_devices);
 	if (!result)
 		result = 1;
-	for (cl_uint i = 0; i < j->num_devices && result == 1; i++)
-		result = image_rounds(&t, j->devices[i]);
+	for (cl_uint i = 0; i < num_devices && result == 1; i++)
+		result = image_rounds(&t, devices[i]);
 	image_session_end(&t.session);
 	return result;
 }
@@ -152,21 +144,24 @@ static struct import_sample_want image_want(const struct selftest_image *image)
 	return want;
 }
 
-static void image_run(struct job *job)
+static enum tested image_run(const cl_device_id *devices, cl_uint num_devices,
+			     const struct selftest_image *image)
 {
-	struct image_job *j = (struct image_job *)job;
-	const struct import_sample_want want = image_want(&j->image);
+	const struct import_sample_want want = image_want(image);
 	struct import_region *region;
+	enum tested found;
 	int ret = -ENOMEM;
 
+	if (!image->ops && image->kind == IMPORT_UNWRITABLE)
+		return NO_SAMPLE; /* the host cannot fill pixels */
 	if (want.is_sparse || want.size <= import_memory_available() / 2)
-		ret = j->image.ops ? j->image.ops->sample(&want, &region)
-				   : import_sample_kind(&want, &region);
-	job->found = ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
+		ret = image->ops ? image->ops->sample(&want, &region)
+				 : import_sample_kind(&want, &region);
 	if (ret)
-		return;
-	job->found = session_judge(image_run_on(j, region));
+		return ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
+	found = session_judge(image_run_on(devices, num_devices, image, region));
 	import_put(region);
+	return found;
 }
 
 /* Room for three pixels. */
@@ -183,18 +178,10 @@ static void image_widen(struct selftest_image *image)
 enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
 			   const struct selftest_image *image)
 {
-	const size_t bytes = num_devices * sizeof(devices[0]);
-	struct image_job *j;
+	struct selftest_image wide = *image;
 
 	if (!image_format_element(&image->format))
 		return BROKEN; /* an unknown format */
-	j = calloc(1, sizeof(*j) + bytes);
-	if (!j)
-		return UNTESTED;
-	j->job.run = image_run;
-	j->image = *image;
-	image_widen(&j->image);
-	j->num_devices = num_devices;
-	memcpy(j->devices, devices, bytes);
-	return job_test(&j->job, JOB_COMPILE_LIMIT_MS);
+	image_widen(&wide);
+	return image_run(devices, num_devices, &wide);
 }

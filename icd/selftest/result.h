@@ -3,12 +3,9 @@
 #ifndef ICD_SELFTEST_RESULT_H
 #define ICD_SELFTEST_RESULT_H
 
-#include <limits.h>
 #include <stdbool.h>
 
 struct device;
-
-#define RESULT_HANGS LONG_MIN /* the test did not end */
 
 /*
  * @test: a name, a number.  False: not known.  A result of 0 or less is bad news, and is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each key has a file, named by the key's hash.  The first line is the key, the second line the
+ * Each key has a file, named by the key's hash.  The first line is the key, the rest the
  * result.  A file is no result if a foreign user could have written the file, or if lines are cut
  * off.
  */
@@ -102,11 +102,22 @@ static FILE *result_cache_open(const char *path, time_t *written)
 	return file;
 }
 
-static bool result_cache_read(FILE *file, const char *key, char *line, size_t size)
+/* All that follows the key, without the last newline. */
+static bool result_cache_read_rest(FILE *file, char *text, size_t size)
+{
+	const size_t used = fread(text, 1, size, file);
+
+	if (!used || used == size || text[used - 1] != '\n')
+		return false;
+	text[used - 1] = '\0';
+	return true;
+}
+
+static bool result_cache_read(FILE *file, const char *key, char *text, size_t size)
 {
 	char *found = malloc(MAX_LINE);
 	bool known = found && result_cache_read_line(file, found, MAX_LINE) &&
-		     !strcmp(found, key) && result_cache_read_line(file, line, size);
+		     !strcmp(found, key) && result_cache_read_rest(file, text, size);
 
 	free(found);
 	return known;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* @key and lines are text without newlines.  False: not known. */
+/* @key is text without newlines; a result is text.  False: not known. */
 bool result_cache_get(const char *key, char *line, size_t size);
 
 /*

@@ -211,7 +211,7 @@ static cl_mem_flags rounds_part_flags(cl_mem_flags flags, bool reader)
 	return flags;
 }
 
-static cl_mem rounds_part_create(cl_context context, bool reader, void *arg, cl_int *err)
+cl_mem rounds_part_create(cl_context context, bool reader, void *arg, cl_int *err)
 {
 	const struct rounds_part *part = arg;
 	cl_mem mem = created_or_null(

@@ -14,6 +14,9 @@ struct rounds_part {
 	cl_mem_flags flags; /* of the application's buffer */
 };
 
+/* A buffer over the part; with the part's flags for a @reader.  @arg: struct rounds_part. */
+cl_mem rounds_part_create(cl_context context, bool reader, void *arg, cl_int *err);
+
 /* All return 1: zero copy, 0: copied, or an error of OpenCL. */
 /* On each device.  The queue is of the first device. */
 cl_int rounds_run_on_all(struct session *s, const struct selftest_memory *memory);

@@ -3,17 +3,17 @@
  * Self-tests: is a method zero copy on a device?  Data alone decides: a self-test maps, reads and
  * writes nothing through OpenCL.
  *
- * A self-test makes all objects of its own, and leaves nothing behind.  Each self-test runs as a
- * job (job.h): a driver without an answer holds a thread of climport's, not the caller.
+ * A self-test makes all objects of its own, and leaves nothing behind.  A driver may not survive: self-tests run in
+ * probe processes (probe/proof.h, facts/make.h).
  */
 #ifndef ICD_SELFTEST_SELFTEST_H
 #define ICD_SELFTEST_SELFTEST_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "icd/cl_compat.h"
+#include "icd/facts/host_rule.h"
 #include "import/import.h"
 
 enum tested {
@@ -21,7 +21,6 @@ enum tested {
 	PASSED,
 	FAILED,	   /* the data was wrong */
 	BROKEN,	   /* the driver refuses something, today at least */
-	HUNG,	   /* the test did not end, and is not tried again for an hour, or until it ends */
 	NO_SAMPLE, /* climport can make no such memory */
 };
 
@@ -29,16 +28,17 @@ enum tested {
 bool selftest_needs_compiler(cl_device_id device);
 
 /**
- * selftest_host_ptr - test buffers over anonymous memory
- * @align: set to the loosest alignment of pointers and sizes with success, in bytes: 1, 64 or
- *	a page
+ * selftest_host_rule - find the rule under which host pointers are zero copy
+ * @devices: of one context; memory outside the rule is copied by one of them at least
+ * @rule: set; without PASSED the align is 0
  * @why: set to a sentence, with the result or the reason
  *
  * The test makes two buffers over shared memory.  A kernel writes through the first buffer and
  * reads through the second: a driver with copies around each kernel fails.  The host changes the
  * memory and looks at the memory, after the first use as well.
  */
-enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, size_t size);
+enum tested selftest_host_rule(const cl_device_id *devices, cl_uint num_devices,
+			       struct host_rule *rule, char *why, size_t size);
 
 #define SELFTEST_PLACES 3
 
@@ -82,45 +82,6 @@ struct selftest_memory {
 cl_int selftest_memory(const cl_device_id *devices, cl_uint num_devices,
 		       const struct selftest_memory *memory);
 
-/* Memory like the memory of an import. */
-struct selftest_part {
-	enum import_kind kind;
-	cl_mem_flags flags; /* of the buffer: the access of kernels and of the host */
-	size_t offset;	    /* from a page */
-	size_t size;
-	bool is_sparse; /* the devices touch no page before a kernel does */
-};
-
-/*
- * A session: a context with a queue and a program.  A session with a compiled program takes long to
- * make, so a session is kept.  At most a single test uses a session at a time.  NULL: not kept.
- */
-struct session;
-
-struct selftest_kept {
-	struct session *_Atomic session;
-};
-
-/*
- * Releases the kept session, on the thread of the application's own release of the context: a driver
- * that hangs here hangs the program without the layer as well, so a job would spare nothing.
- */
-void selftest_drop(struct selftest_kept *kept);
-
-/**
- * selftest_part - test buffers over memory like @part
- * @devices: the context's; the test runs on each
- * @kept: for @devices alone; used and filled if the test is compiled
- */
-enum tested selftest_part(const cl_device_id *devices, cl_uint num_devices,
-			  const struct selftest_part *part, struct selftest_kept *kept);
-
-/*
- * Whether kernels see the address of the host for a buffer of the application: an equal address on
- * a CPU device means zero copy.  The memory is not touched.
- */
-enum tested selftest_address(cl_device_id device, cl_mem buffer, const void *addr);
-
 /* Errors of the moment say nothing about the device. */
 bool selftest_is_transient(cl_int err);
 
@@ -157,7 +118,7 @@ struct selftest_image {
 	size_t width, height, pitch; /* 1D: the height is 1; the pitch in bytes, not 0 */
 	size_t offset;		     /* of the memory, from a page */
 	size_t origin;		     /* of the image, from the memory's first byte */
-	bool is_sparse;		     /* as in struct selftest_part */
+	bool is_sparse;		     /* the devices touch no page before a kernel does */
 };
 
 /* Tests images like @image, in a context of all @devices, on each device. */

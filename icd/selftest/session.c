@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "icd/layer.h"
-#include "icd/selftest/job.h"
 #include "util/thread.h"
 
 static const char session_source[] =
@@ -57,11 +56,6 @@ bool selftest_needs_compiler(cl_device_id device)
 	return !(can & CL_EXEC_NATIVE_KERNEL) || !next.clEnqueueNativeKernel;
 }
 
-unsigned int session_limit(cl_device_id device)
-{
-	return selftest_needs_compiler(device) ? JOB_COMPILE_LIMIT_MS : JOB_LIMIT_MS;
-}
-
 void session_end(struct session *s)
 {
 	THREAD_NO_CANCEL();
@@ -79,24 +73,6 @@ void session_free(struct session *s)
 	if (s)
 		session_end(s);
 	free(s);
-}
-
-struct session *session_take(struct selftest_kept *kept)
-{
-	return atomic_exchange(&kept->session, NULL);
-}
-
-void session_keep(struct selftest_kept *kept, struct session *s)
-{
-	struct session *none = NULL;
-
-	if (!atomic_compare_exchange_strong(&kept->session, &none, s))
-		session_free(s);
-}
-
-void selftest_drop(struct selftest_kept *kept)
-{
-	session_free(session_take(kept));
 }
 
 cl_int session_build_source(struct session *s, const char *text, const char *options)

@@ -40,12 +40,6 @@ void session_end(struct session *s);
 /* The end of a session from calloc(), or NULL. */
 void session_free(struct session *s);
 
-/* The kept session, the caller's from now on; NULL: none is kept. */
-struct session *session_take(struct selftest_kept *kept);
-
-/* Takes a whole session over.  Where another is kept already, the session ends. */
-void session_keep(struct selftest_kept *kept, struct session *s);
-
 /* Later rounds run on @device, a device of the session. */
 cl_int session_use_device(struct session *s, cl_device_id device);
 
@@ -56,9 +50,6 @@ cl_int session_build_source(struct session *s, const char *text, const char *opt
 /* Enqueues a work-item of the compiled kernel @name. */
 cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,
 		       cl_uint count);
-
-/* Milliseconds for a job with such a session. */
-unsigned int session_limit(cl_device_id device);
 
 /* @result: 1 for zero copy, 0 for copied, or an error of OpenCL. */
 enum tested session_judge(cl_int result);

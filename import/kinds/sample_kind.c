@@ -194,9 +194,15 @@ static int sample_kind_descriptor(const struct import_sample_want *want)
 	}
 }
 
+/* IMPORT_UNWRITABLE and IMPORT_SEVERAL say how anonymous memory is mapped. */
+static bool sample_is_anonymous(enum import_kind kind)
+{
+	return kind == IMPORT_ANONYMOUS || kind == IMPORT_UNWRITABLE || kind == IMPORT_SEVERAL;
+}
+
 static bool sample_is_private(enum import_kind kind)
 {
-	return kind == IMPORT_ANONYMOUS || kind == IMPORT_FILE_PRIVATE ||
+	return sample_is_anonymous(kind) || kind == IMPORT_FILE_PRIVATE ||
 	       kind == IMPORT_SHMEM_PRIVATE || kind == IMPORT_HUGE;
 }
 
@@ -253,7 +259,7 @@ static int sample_kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 		munmap(room, page);
 		at += page;
 	}
-	if (kind == IMPORT_ANONYMOUS)
+	if (fd < 0)
 		flags |= MAP_ANONYMOUS;
 	s->first = s->mapping =
 		mmap(at, s->mapped, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
@@ -263,13 +269,29 @@ static int sample_kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 	return -ENOMEM;
 }
 
+/* Makes two mappings of the sample, or takes the permission to write away. */
+static int sample_kind_protect(enum import_kind kind, struct kind_sample *s)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	int ret = 0;
+
+	if (kind == IMPORT_UNWRITABLE)
+		ret = mprotect(s->mapping, s->mapped, PROT_READ);
+	if (kind == IMPORT_SEVERAL)
+		ret = madvise((char *)s->mapping + page, s->mapped - page, MADV_DONTFORK);
+	if (!ret)
+		return 0;
+	munmap(s->mapping, s->mapped);
+	return -ENOMEM;
+}
+
 static int sample_kind_create(const struct import_sample_want *want, struct kind_sample *s)
 {
 	int fd = -1, ret;
 
 	if (want->kind == IMPORT_HUGE || want->kind == IMPORT_HUGE_SHARED)
 		return sample_huge_create(want, s);
-	if (want->kind != IMPORT_ANONYMOUS) {
+	if (!sample_is_anonymous(want->kind)) {
 		fd = sample_kind_descriptor(want);
 		if (fd < 0)
 			return fd;
@@ -277,7 +299,7 @@ static int sample_kind_create(const struct import_sample_want *want, struct kind
 	ret = sample_kind_map(want->kind, fd, s);
 	if (fd >= 0)
 		close(fd);
-	return ret;
+	return ret ? ret : sample_kind_protect(want->kind, s);
 }
 
 int import_sample_kind(const struct import_sample_want *want, struct import_region **region)

@@ -7,7 +7,7 @@
  * rules of the real driver: whole pages, multiples of the granularity, a current context.
  *
  * The environment of a process, for processes of which a test is not part: FAKE_CUDA_DEVICES is the
- * number of devices at first, FAKE_CUDA_FREE the bytes of the largest memory of devices that can be
+ * number of devices at first, FAKE_CUDA_FREE the bytes of the largest memory that can be
  * allocated.
  */
 #ifndef FAKE_CUDA_H

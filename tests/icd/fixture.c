@@ -18,7 +18,6 @@ const cl_import_properties_arm fixture_dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPO
 
 static pthread_mutex_t notice_lock = PTHREAD_MUTEX_INITIALIZER; /* fix.notices and fix.notice */
 static long alive_before;
-static char cache_directory[64];
 static char last_copy[64]; /* the copy's file stays, for the sanitizers' reports */
 
 static const char source[] =
@@ -127,30 +126,13 @@ void fixture_reset(void)
 	unsetenv("CLIMPORT_PLATFORM");
 	unsetenv("CLIMPORT_DEVICE");
 	unsetenv("CLIMPORT_DISABLE");
+	unsetenv("CLIMPORT_VERIFY");
 	/* A probe process would load a second stub, and kept results would ignore stub_set(). */
 	setenv("CLIMPORT_PROBE", "here", 1);
 	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
 	memset(&fix, 0, sizeof(fix));
 	pages_free();
 	alive_before = stub_live_all();
-}
-
-void fixture_create_cache(void)
-{
-	fixture_remove_cache();
-	folder_path("cache-XXXXXX", cache_directory, sizeof(cache_directory));
-	EXPECT(mkdtemp(cache_directory));
-	setenv("XDG_CACHE_HOME", cache_directory, 1);
-}
-
-void fixture_remove_cache(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", cache_directory);
-	if (*cache_directory && system(command))
-		printf("# %s is left\n", cache_directory);
-	*cache_directory = '\0';
 }
 
 static void fixture_open_program(void)

@@ -50,10 +50,6 @@ void fixture_reset(void);
 void fixture_open(void);
 void fixture_close(void);
 
-/* After fixture_reset(): keeps results in a new directory, until fixture_remove_cache(). */
-void fixture_create_cache(void);
-void fixture_remove_cache(void);
-
 /* fixture_close() without the check for live objects. */
 void fixture_release(void);
 

@@ -9,7 +9,6 @@ unsigned char uuid[16];
 void opaque_reset(void)
 {
 	fixture_reset();
-	fixture_create_cache();
 	fake_cuda_reset(1);
 	stub_set(STUB_OPAQUE, 1);
 	stub_set(STUB_NO_CALLS_IN_CALLBACKS, 1);
@@ -35,12 +34,6 @@ void opaque_begin(void)
 {
 	fixture_open();
 	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
-}
-
-void opaque_close(void)
-{
-	fixture_close();
-	fixture_remove_cache();
 }
 
 size_t opaque_query_size(cl_mem mem, cl_mem_info name)

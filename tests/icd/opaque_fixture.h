@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The method opaque_fd on fakes of CUDA and of NVIDIA's resource manager (RM).  Each test keeps
- * results of self-tests in a new directory.
- */
+/* The method opaque_fd on fakes of CUDA and of NVIDIA's resource manager (RM). */
 #ifndef TESTS_ICD_OPAQUE_FIXTURE_H
 #define TESTS_ICD_OPAQUE_FIXTURE_H
 
@@ -26,7 +23,6 @@ const char *opaque_read_method(cl_uint type);
 
 /* Loads the layer, whose method for host memory has to be opaque_fd. */
 void opaque_begin(void);
-void opaque_close(void);
 
 size_t opaque_query_size(cl_mem mem, cl_mem_info name);
 

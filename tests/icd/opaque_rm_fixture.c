@@ -21,7 +21,7 @@ void opaque_rm_close_nodes(void)
 
 void opaque_rm_close(void)
 {
-	opaque_close();
+	fixture_close();
 	EXPECT_EQ(fake_rm.misuses, 0);
 	EXPECT_EQ(fake_rm_held().objects, 0);
 	fake_rm.is_present = false;

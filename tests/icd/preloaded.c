@@ -1,45 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library for LD_PRELOAD: a part of the stub driver (STUB_PRELOADED), whose behaviour the
- * environment says.  Files are in XDG_CACHE_HOME.
+ * A library for LD_PRELOAD: a part of the stub driver (STUB_PRELOADED), whose behaviour in a
+ * climport-probe the environment says.  BITS are of devices.
  *
- *	PRELOADED_MEETS=N	a context of device I makes the file met.I, and waits for the files of N
- *				devices
- *	PRELOADED_DIES=BITS	contexts of these devices end a climport-probe,
- *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT
- *	PRELOADED_REFUSES=BITS	attempts of a climport-probe to start a worker that fail
- *	PRELOADED_ROOM=N	a context ends a climport-probe if more than N of these live that have had
- *				a context,
- *	PRELOADED_ERROR=N	or fails with the error
- *	PRELOADED_LACKS=BITS	contexts of these devices fail in a climport-probe, for want of memory
- *	PRELOADED_HANGS=BITS	contexts of these devices never end in a climport-probe
- *	PRELOADED_LAST=I	a context of device I waits until no more than one other climport-probe
- *				lives that has had a context
- *	PRELOADED_WAITS=N	a context in a climport-probe waits for the file "told", if more than N
- *				of these have had a context
- *	PRELOADED_AHEAD=S	the clock of every climport-probe goes ahead by seconds when a device of
- *				PRELOADED_DIES or PRELOADED_LACKS is tested, who makes the file "ahead"
+ *	PRELOADED_DIES=BITS	contexts of these devices end the process,
+ *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT,
+ *	PRELOADED_STATUS=N	or by this exit status
+ *	PRELOADED_HANGS=BITS	contexts of these devices never end; the limit by SIGALRM, if there is
+ *				one, is a second from then on,
+ *	PRELOADED_DEAF=1	or all signals are blocked, and the parent's patience is over at once
+ *	PRELOADED_ORPHANS=BITS	contexts of these devices kill the parent process
+ *	PRELOADED_LACKS=BITS	contexts of these devices fail, for want of memory
+ *	PRELOADED_REFUSES=BITS	of the process's attempts to start a process, these fail
  *
- * Each context of a device adds a line to the file "tested", and each climport-probe with a context
- * makes a file "worker.PID".  The variant preloaded_ending ends every
- * climport-probe, as the runtime of a sanitizer may.
+ * Each context of a device adds a line to the file "tested" in XDG_CACHE_HOME: the device and the process.
+ * The variant preloaded_ending ends every climport-probe, as the runtime of a sanitizer may.
  */
 #include "stub.h"
 
-#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-#define PATIENCE 5000 /* times 10 ms */
 
 STUB_API stub_preloaded_fn stub_preloaded;
 
@@ -57,8 +46,8 @@ static unsigned long preloaded_setting(const char *name)
 
 static void preloaded_write(unsigned int index)
 {
-	char path[256], line[16];
-	int n = snprintf(line, sizeof(line), "%u\n", index), fd;
+	char path[256], line[32];
+	int n = snprintf(line, sizeof(line), "%u %d\n", index, (int)getpid()), fd;
 
 	snprintf(path, sizeof(path), "%s/tested", getenv("XDG_CACHE_HOME"));
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -67,103 +56,58 @@ static void preloaded_write(unsigned int index)
 	close(fd);
 }
 
-static bool preloaded_has_file(const char *name)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", getenv("XDG_CACHE_HOME"), name);
-	return !access(path, F_OK);
-}
-
-static void preloaded_make_file(const char *name)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", getenv("XDG_CACHE_HOME"), name);
-	close(creat(path, 0600));
-}
-
-static bool preloaded_has_met(unsigned long index)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "met.%lu", index);
-	return preloaded_has_file(name);
-}
-
-static void preloaded_meet(unsigned int index, unsigned long others)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "met.%u", index);
-	preloaded_make_file(name);
-	for (int i = 0; i < PATIENCE; i++) {
-		unsigned long met = 0;
-
-		for (unsigned long other = 0; other < others; other++)
-			met += preloaded_has_met(other);
-		if (met == others)
-			return;
-		usleep(10000); /* time: between two looks */
-	}
-	abort();
-}
-
-static void preloaded_note_worker(void)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "worker.%d", (int)getpid());
-	preloaded_make_file(name);
-}
-
-/* The processes with a file "worker.PID": all, or those that live. */
-static unsigned long preloaded_count_workers(bool all)
-{
-	DIR *dir = opendir(getenv("XDG_CACHE_HOME"));
-	const struct dirent *entry;
-	unsigned long count = 0;
-	int pid;
-
-	while (dir && (entry = readdir(dir)))
-		count += sscanf(entry->d_name, "worker.%d", &pid) == 1 && (all || !kill(pid, 0));
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
-static bool preloaded_is_crowded(void)
-{
-	return preloaded_in_probe() && getenv("PRELOADED_ROOM") &&
-	       preloaded_count_workers(false) > preloaded_setting("PRELOADED_ROOM");
-}
-
-static void preloaded_be_last(void)
-{
-	for (int i = 0; i < PATIENCE; i++) {
-		if (preloaded_count_workers(false) <= 2)
-			return;
-		usleep(10000); /* time: between two looks */
-	}
-	abort();
-}
-
-static void preloaded_wait_for_program(void)
-{
-	if (preloaded_count_workers(true) <= preloaded_setting("PRELOADED_WAITS"))
-		return;
-	for (int i = 0; i < PATIENCE && !preloaded_has_file("told"); i++)
-		usleep(10000); /* time: between two looks */
-}
-
 static bool preloaded_is_chosen(const char *devices, unsigned int index)
 {
 	return preloaded_setting(devices) >> index & 1;
 }
 
-_Noreturn static void preloaded_die(int number)
+/* The file with the process that hangs. */
+static FILE *preloaded_open_hung(const char *mode)
 {
-	preloaded_make_file("ahead");
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/hung", getenv("XDG_CACHE_HOME"));
+	return fopen(path, mode);
+}
+
+static void preloaded_be_deaf(void)
+{
+	FILE *file = preloaded_open_hung("we");
+	sigset_t all;
+
+	if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file))
+		abort();
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+}
+
+static bool preloaded_one_hangs(void)
+{
+	FILE *file = preloaded_open_hung("re");
+	int pid = 0;
+	const bool hangs = file && fscanf(file, "%d", &pid) == 1 && !kill(pid, 0);
+
+	if (file)
+		fclose(file);
+	return hangs;
+}
+
+_Noreturn static void preloaded_hang(void)
+{
+	if (getenv("PRELOADED_DEAF"))
+		preloaded_be_deaf();
+	else if (!alarm(1)) /* time: the end of a hang, for no check */
+		alarm(0);   /* there was no limit */
+	for (;;)
+		pause();
+}
+
+_Noreturn static void preloaded_die(void)
+{
+	const int number = (int)preloaded_setting("PRELOADED_SIGNAL");
+
+	if (getenv("PRELOADED_STATUS"))
+		_exit((int)preloaded_setting("PRELOADED_STATUS"));
 	if (!number)
 		abort();
 	kill(getpid(), number); /* the calling thread may block signals */
@@ -171,55 +115,51 @@ _Noreturn static void preloaded_die(int number)
 		pause();
 }
 
-/* What happens to certain devices in a climport-probe. */
-static cl_int preloaded_suffer(unsigned int index)
-{
-	if (preloaded_is_chosen("PRELOADED_DIES", index))
-		preloaded_die((int)preloaded_setting("PRELOADED_SIGNAL"));
-	while (preloaded_is_chosen("PRELOADED_HANGS", index))
-		pause();
-	if (!preloaded_is_chosen("PRELOADED_LACKS", index))
-		return CL_SUCCESS;
-	preloaded_make_file("ahead");
-	return CL_OUT_OF_HOST_MEMORY;
-}
-
 cl_int stub_preloaded(unsigned int index)
 {
 	preloaded_write(index);
-	if (preloaded_in_probe())
-		preloaded_note_worker();
-	preloaded_meet(index, preloaded_setting("PRELOADED_MEETS"));
-	if (preloaded_in_probe() && getenv("PRELOADED_WAITS"))
-		preloaded_wait_for_program();
-	if (preloaded_is_crowded() && preloaded_setting("PRELOADED_ERROR"))
-		return (cl_int)preloaded_setting("PRELOADED_ERROR");
-	if (preloaded_is_crowded())
-		abort();
-	if (getenv("PRELOADED_LAST") && index == preloaded_setting("PRELOADED_LAST"))
-		preloaded_be_last();
-	return preloaded_in_probe() ? preloaded_suffer(index) : CL_SUCCESS;
+	if (!preloaded_in_probe())
+		return CL_SUCCESS;
+	if (preloaded_is_chosen("PRELOADED_DIES", index))
+		preloaded_die();
+	if (preloaded_is_chosen("PRELOADED_ORPHANS", index))
+		kill(getppid(), SIGKILL);
+	if (preloaded_is_chosen("PRELOADED_HANGS", index))
+		preloaded_hang();
+	return preloaded_is_chosen("PRELOADED_LACKS", index) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
 }
 
-STUB_API int clock_gettime(clockid_t id, struct timespec *now)
+/* climport-probe waits for the end of a worker. */
+STUB_API int poll(struct pollfd *ends, nfds_t count, int limit_ms)
 {
-	const long ret = syscall(SYS_clock_gettime, id, now);
+	const struct timespec limit = { limit_ms / 1000, limit_ms % 1000 * 1000000L },
+			      look = { 0, 10000000 }; /* time: between two looks */
+	int ready;
 
-	if (!ret && preloaded_in_probe() && getenv("PRELOADED_AHEAD") &&
-	    preloaded_has_file("ahead"))
-		now->tv_sec += (time_t)preloaded_setting("PRELOADED_AHEAD");
-	return (int)ret;
+	if (limit_ms < 0 || !preloaded_in_probe() || !getenv("PRELOADED_DEAF"))
+		return ppoll(ends, count, limit_ms < 0 ? NULL : &limit, NULL);
+	do
+		ready = ppoll(ends, count, &look, NULL);
+	while (!ready && !preloaded_one_hangs());
+	return ready;
 }
 
-STUB_API int socketpair(int domain, int type, int protocol, int ends[2])
+static __typeof__(posix_spawn) *preloaded_real_spawn;
+
+__attribute__((constructor)) static void preloaded_find_spawn(void)
+{
+	preloaded_real_spawn = (__typeof__(posix_spawn) *)dlsym(RTLD_NEXT, "posix_spawn");
+}
+
+STUB_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const argv[],
+			 char *const envp[])
 {
 	static unsigned int attempts;
 
-	if (preloaded_in_probe() && preloaded_setting("PRELOADED_REFUSES") >> attempts++ & 1) {
-		errno = EMFILE;
-		return -1;
-	}
-	return (int)syscall(SYS_socketpair, domain, type, protocol, ends);
+	if (preloaded_in_probe() && preloaded_setting("PRELOADED_REFUSES") >> attempts++ & 1)
+		return EAGAIN;
+	return preloaded_real_spawn(pid, path, actions, attributes, argv, envp);
 }
 
 #ifdef PRELOADED_ENDS_PROBES

@@ -258,6 +258,11 @@ int probe_query_device(void)
 	return probe_device_reports() ? 0 : 1;
 }
 
+int probe_device_is_silent(void)
+{
+	return probe_device_reports() ? 1 : 0;
+}
+
 int probe_has_platform(void)
 {
 	return probe_get_platform() ? 0 : 1;
@@ -279,7 +284,7 @@ static char other_layer[256];
 
 void probe_install_layer(const char *script)
 {
-	char command[1024];
+	char command[2048];
 
 	snprintf(other_layer, sizeof(other_layer), "%s/lib/icd/libCLImportMemoryLayer.so",
 		 probe_cache);

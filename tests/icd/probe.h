@@ -53,6 +53,9 @@ int probe_run_to_end(int (*program)(void), bool (*is_time)(void));
 #define PROBE_HANGS \
 	"for i in $(seq 12000); do test -d $XDG_CACHE_HOME || exit 1; sleep 0.05; done; exit 1"
 
+/* A probe's script: the platform takes host memory. */
+#define PROBE_ANSWERS "printf 'device 0 a device\\nhost host_ptr 1 x\\ndma_buf - 0 x\\nend\\n' >&3"
+
 /* Queries of a program. */
 cl_platform_id probe_get_platform(void);
 bool probe_platform_reports(void);
@@ -64,12 +67,16 @@ bool probe_device_reports(void);
  */
 int probe_query_platform(void);
 
-/* probe_query_platform() without probe processes: only a kept answer can give the name. */
+/* probe_query_platform() without probe processes: only a kept record can give the name. */
 int probe_query_kept(void);
 
-/* Programs.  Return 0 if the device reports the name, the platform does not, or a platform exists. */
+/*
+ * Programs.  Return 0 if the device reports the name, the platform does not, the device does not, or a
+ * platform exists.
+ */
 int probe_query_device(void);
 int probe_is_silent(void);
+int probe_device_is_silent(void);
 int probe_has_platform(void);
 
 /* Copies the layer into a folder of the cache, with @script as climport-probe. */

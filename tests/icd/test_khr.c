@@ -772,26 +772,6 @@ TEST(dma_buf_by_host_ptr,
 	close(fd);
 }
 
-TEST(hanging_driver,
-     "If a device's self-test hangs, the message for a refused dma-buf names the hang.")
-{
-	int fd, threads;
-
-	fixture_reset();
-	stub_set(STUB_KHR_DMABUF, STUB_KHR_NAME);
-	fixture_open();
-	threads = process_count_threads();
-	fd = fake_dmabuf_create("a", PAGE);
-	stub_set(STUB_HANG, 1);
-	EXPECT_EQ(fixture_import_error(fix.context, 0, fixture_dma_buf, &fd, PAGE),
-		  CL_INVALID_PROPERTY);
-	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
-	stub_set(STUB_HANG, 0);
-	EXPECT(process_settles(process_threads_at_most, &threads));
-	fixture_close();
-	close(fd);
-}
-
 /* Shared memory of a sealed memfd, of which udmabuf makes dma-bufs; the descriptor stays open. */
 static unsigned char *khr_map_sealed(size_t pages, int *fd)
 {

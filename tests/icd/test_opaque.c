@@ -32,7 +32,7 @@ TEST(host_pages, "Kernels work in place on any pages of the host.")
 	fixture_increment(mem);
 	EXPECT_EQ(p[0], 8);
 	cl.clReleaseMemObject(mem);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(allocated, "Memory of climport_alloc() is not pinned by RM.")
@@ -53,7 +53,7 @@ TEST(allocated, "Memory of climport_alloc() is not pinned by RM.")
 	EXPECT_EQ(*(unsigned char *)address, 6);
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(one_root,
@@ -89,7 +89,7 @@ TEST(one_root,
 	climport_free(address);
 	live--;
 	EXPECT(process_settles(are_objects, &live));
-	opaque_close();
+	fixture_close();
 }
 
 TEST(root_released,
@@ -115,7 +115,7 @@ TEST(root_released,
 	EXPECT(process_settles(are_objects, &live));
 	cl.clReleaseCommandQueue(queue);
 	climport_free(address);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(flags_apart,
@@ -137,7 +137,7 @@ TEST(flags_apart,
 	cl.clReleaseMemObject(a);
 	cl.clReleaseMemObject(b);
 	climport_free(address);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(many_roots,
@@ -167,7 +167,7 @@ TEST(many_roots,
 	for (int i = 0; i < COUNT; i++)
 		climport_free(address[i]);
 	EXPECT_EQ(stub_live(STUB_MEM), live);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(context_retained, "A context that is retained and released once works as before.")
@@ -193,7 +193,7 @@ TEST(context_retained, "A context that is retained and released once works as be
 	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(device_memory, "Device memory is imported by a dma-buf that was exported from the memory.")
@@ -217,5 +217,5 @@ TEST(device_memory, "Device memory is imported by a dma-buf that was exported fr
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
 	(void)err;
-	opaque_close();
+	fixture_close();
 }

@@ -40,7 +40,7 @@ TEST(not_at_page, "An import at an aligned address within a page shows no parent
 	fixture_increment(sub);
 	EXPECT_EQ(p[5 * ALIGN], 52);
 	cl.clReleaseMemObject(sub);
-	opaque_close();
+	fixture_close();
 }
 
 static void CL_CALLBACK opaque_trace_destroyed(cl_mem mem, void *unused)
@@ -74,7 +74,7 @@ TEST(destructor_of_part,
 	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	cl.clReleaseEvent(go);
-	opaque_close();
+	fixture_close();
 	EXPECT_EQ(stub_trace_count("destroyed import"), 1);
 }
 
@@ -99,7 +99,7 @@ TEST(sub_buffer_errors, "A sub-buffer of an import within a page ends where the 
 	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &err);
 	EXPECT_EQ(err, CL_INVALID_VALUE);
 	cl.clReleaseMemObject(mem);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(sub_buffer_of_a_sub_buffer,
@@ -121,7 +121,7 @@ TEST(sub_buffer_of_a_sub_buffer,
 	EXPECT_EQ(stub_calls("clCreateSubBuffer"), before);
 	cl.clReleaseMemObject(sub);
 	cl.clReleaseMemObject(mem);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(sub_buffer_beyond,
@@ -141,7 +141,7 @@ TEST(sub_buffer_beyond,
 	EXPECT_EQ(stub_calls("clCreateSubBuffer"), before);
 	EXPECT(strstr(fix.notice, "beyond"));
 	cl.clReleaseMemObject(mem);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(unaligned,
@@ -155,7 +155,7 @@ TEST(unaligned,
 	p = pages_map(1);
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, p + 1, 100), CL_INVALID_OPERATION);
 	EXPECT(strstr(fix.notice, "multiples of 128 bytes"));
-	opaque_close();
+	fixture_close();
 }
 
 TEST(copying_driver, "If the driver copies, no extension is reported and imports are refused.")
@@ -167,7 +167,7 @@ TEST(copying_driver, "If the driver copies, no extension is reported and imports
 	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory"));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_PROPERTY);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(rm_refuses,
@@ -189,7 +189,7 @@ TEST(rm_refuses,
 	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(images, "Images on opaque imports are refused, since the driver would refuse their kernels.")
@@ -204,7 +204,7 @@ TEST(images, "Images on opaque imports are refused, since the driver would refus
 	EXPECT(!cl.clCreateImage(fix.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	cl.clReleaseMemObject(desc.mem_object);
-	opaque_close();
+	fixture_close();
 }
 
 TEST(several_devices,
@@ -217,7 +217,7 @@ TEST(several_devices,
 	fixture_open();
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);
-	opaque_close();
+	fixture_close();
 }
 
 /* A kernel on a queue of @device, in a context of the test's own. */
@@ -270,38 +270,7 @@ TEST(sub_devices,
 	cl.clReleaseContext(context);
 	cl.clReleaseDevice(ids[0]);
 	cl.clReleaseDevice(ids[1]);
-	opaque_close();
-}
-
-TEST(remembered,
-     "The self-test runs once for a device and driver, and its result is kept for later programs.")
-{
-	unsigned int pins;
-
-	opaque_reset();
-	fixture_open();
-	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
-	EXPECT(fake_rm.pins_made);
 	fixture_close();
-	pins = fake_rm.pins_made;
-	fixture_open(); /* a second copy of the layer, as in a second program */
-	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
-	EXPECT_EQ(fake_rm.pins_made, pins);
-	opaque_close();
-}
-
-TEST(not_remembered,
-     "If the cache directory cannot be written, the self-test runs and imports work.")
-{
-	cl_mem mem;
-
-	opaque_reset();
-	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
-	fixture_open();
-	mem = fixture_import_host(0, pages_map(1), PAGE);
-	fixture_increment(mem);
-	cl.clReleaseMemObject(mem);
-	opaque_close();
 }
 
 TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
@@ -327,7 +296,7 @@ TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 	}
 	EXPECT(process_settles(process_descriptors_at_most, &fds));
 	EXPECT(process_settles(are_memories, &memories));
-	opaque_close();
+	fixture_close();
 }
 
 TEST(every_failure,
@@ -354,7 +323,7 @@ TEST(every_failure,
 			cl.clReleaseMemObject(mem);
 		EXPECT(process_settles(process_descriptors_at_most, &fds));
 		EXPECT(process_settles(are_memories, &memories));
-		opaque_close();
+		fixture_close();
 		if (!failed)
 			break;
 	}
@@ -376,5 +345,5 @@ TEST(bad_descriptor,
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);
 	EXPECT(process_settles(process_descriptors_at_most, &fds));
-	opaque_close();
+	fixture_close();
 }

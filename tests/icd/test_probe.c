@@ -24,55 +24,54 @@ TEST(first_query,
 	EXPECT(probe_count_kept() > 2);
 }
 
-TEST(device_native, "A device query with native kernels needs no probe, and its answer is kept.")
-{
-	probe_create_cache();
-	setenv("CLIMPORT_PROBE", "off", 1);
-	EXPECT_EQ(probe_run_program(probe_query_device), 0);
-	unsetenv("CLIMPORT_PROBE");
-	EXPECT_EQ(probe_count_kept(), 4);
-}
+typedef __typeof__(&clImportMemoryARM) import_function;
 
-/* 0: the names come with the import. */
-static int off_until_import(void)
+/* The error of an import, and whether the names are reported: NAMES_REPORTED is added. */
+#define NAMES_REPORTED 100
+
+static int import_without_tests(void)
 {
-	__typeof__(&clImportMemoryARM) import =
-		clGetExtensionFunctionAddressForPlatform(probe_get_platform(), "clImportMemoryARM");
+	import_function import = (import_function)clGetExtensionFunctionAddressForPlatform(
+		probe_get_platform(), "clImportMemoryARM");
 	static unsigned char memory[4096];
 	cl_device_id device;
 	cl_context context;
 	cl_int err = 1;
+	bool reports;
 
-	if (probe_platform_reports())
-		return 1;
+	setenv("CLIMPORT_PROBE", "off", 1);
+	reports = probe_platform_reports() && probe_device_reports();
 	if (!import || clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
-		return 2;
+		return -1;
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
-	if (err || probe_platform_reports())
-		return 3;
-	import(context, CL_MEM_READ_ONLY, NULL, memory, sizeof(memory), &err);
-	return err || !probe_platform_reports() || !probe_device_reports() ? 4 : 0;
+	if (context)
+		import(context, CL_MEM_READ_WRITE, NULL, memory, sizeof(memory), &err);
+	return reports * NAMES_REPORTED - err;
 }
 
-TEST(off, "With CLIMPORT_PROBE=off the names are missing until the program's own import has tested "
-	  "a device.")
+TEST(off,
+     "With CLIMPORT_PROBE=off the names are missing and imports are CL_OUT_OF_RESOURCES, unless "
+     "a record is kept.")
 {
 	probe_create_cache();
-	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
-	setenv("CLIMPORT_PROBE", "off", 1);
-	EXPECT_EQ(probe_run_program(off_until_import), 0);
-	unsetenv("CLIMPORT_PROBE");
-	unsetenv("STUB_NO_NATIVE_KERNEL");
+	EXPECT_EQ(probe_run_program(import_without_tests), -CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(probe_count_kept(), 0);
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	EXPECT_EQ(probe_run_program(import_without_tests), NAMES_REPORTED);
 }
 
-TEST(device_compiled, "A probe process answers a device query without native kernels.")
+static const struct kernels {
+	const char *name, *lacks_native;
+} kernels[] = { { "native", "0" }, { "compiled", "1" } };
+
+TEST_EACH(device, struct kernels, kernels, "A probe process answers the first device query.")
 {
 	probe_create_cache();
-	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
-	setenv("CLIMPORT_PROBE", "off", 1);
-	EXPECT_EQ(probe_run_program(probe_query_device), 1);
-	unsetenv("CLIMPORT_PROBE");
+	setenv("STUB_NO_NATIVE_KERNEL", row->lacks_native, 1);
 	EXPECT_EQ(probe_run_answered(probe_query_device), 0);
+	setenv("CLIMPORT_PROBE", "off", 1);
+	EXPECT_EQ(probe_run_program(probe_query_device), 0);
+	unsetenv("CLIMPORT_PROBE");
 	unsetenv("STUB_NO_NATIVE_KERNEL");
 }
 
@@ -134,7 +133,7 @@ static int device_basic(void)
 	cl_device_id device;
 
 	setenv("POCL_DEVICES", "basic", 1);
-	setenv("CLIMPORT_PROBE", "off", 1);
+	setenv("CLIMPORT_PROBE", "here", 1);
 	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
 		return 1;
 	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
@@ -355,7 +354,7 @@ TEST(one_probe, "Eight threads that query at once start one probe.")
 	EXPECT_EQ(probe_run_answered(from_threads), 0);
 	probe_create_cache();
 	/* time: a slow probe, for no check */
-	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; sleep 0.2; echo takes 7 1 7 end >&3");
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; sleep 0.2; " PROBE_ANSWERS);
 	EXPECT_EQ(probe_run_answered(query_threads_with_installed), 0);
 	EXPECT_EQ(probe_count_runs(), 1);
 }
@@ -370,7 +369,7 @@ TEST(clean_process,
 		"grep SigBlk /proc/self/status | grep -qv '[1-9a-f]$' && echo unblocked >> $lines; "
 		"[ $OPENCL_LAYERS = $(realpath $0 | sed "
 		"s,tools/climport-probe,icd/libCLImportMemoryLayer.so,) ] && echo alone >> $lines; "
-		"mv $lines $XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3");
+		"mv $lines $XDG_CACHE_HOME/ran; " PROBE_ANSWERS);
 	EXPECT_EQ(probe_run_answered(probe_query_with_installed), 0);
 	EXPECT_EQ(probe_count_runs(), 3);
 }

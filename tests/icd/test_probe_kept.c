@@ -43,48 +43,6 @@ static int kept_run_silent(const char *script, bool (*is_time)(void))
 		       : probe_run_answered(probe_silent_with_installed);
 }
 
-/* A probe with @script, which may hang, gives no name, and @files answers are kept. */
-static void expect_silent(const char *script, int files)
-{
-	probe_create_cache();
-	probe_install_layer(script);
-	EXPECT_EQ(kept_run_silent(script, probe_has_run), 0);
-	EXPECT_EQ(probe_count_kept(), files ? files + 2 : 0);
-	EXPECT(probe_count_runs() <= 1);
-}
-
-static const struct broken {
-	const char *name, *script;
-} broken[] = {
-	{ "crashes", "echo ran >> $XDG_CACHE_HOME/ran; kill -KILL $$" },
-	{ "floods", "echo ran >> $XDG_CACHE_HOME/ran; head -c 9000 /dev/zero >&3; exit 127" },
-	{ "lies", "echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3" },
-	{ "stops", "echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 1 3 >&3" },
-};
-
-TEST_EACH(broken_probe, struct broken, broken,
-	  "If a probe crashes or answers nonsense, the name is missing in this program only.")
-{
-	expect_silent(row->script, 0);
-}
-
-TEST(missing_probe, "If the probe's file is missing, the name is missing.")
-{
-	expect_silent("rm $0; exit 127", 0);
-	/* The first run has removed the probe. */
-	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
-}
-
-/* Runs @command for each kept file, whose path is $f. */
-static void kept_damage(const char *command)
-{
-	char text[512];
-
-	snprintf(text, sizeof(text), "for f in %s/climport/results/*; do %s; done", probe_cache,
-		 command);
-	EXPECT_EQ(system(text), 0);
-}
-
 static bool probes_have_run(void *count)
 {
 	return probe_count_runs() >= *(int *)count;
@@ -97,31 +55,56 @@ static void expect_probes(int count)
 	EXPECT_EQ(probe_count_runs(), count);
 }
 
-static const struct unanswering {
-	const char *name, *script;
-} unanswering[] = {
-	{ "exits", "echo ran >> $XDG_CACHE_HOME/ran; exit 1" },
-	{ "crashes", "echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$" },
-	{ "hangs", "echo ran >> $XDG_CACHE_HOME/ran; " PROBE_HANGS },
-	{ "says_half", "echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3" },
-};
-
 static bool has_run_twice(void)
 {
 	return probe_count_runs() == 2;
 }
 
-/* Only the first process waits for a hanging probe. */
-TEST_EACH(unanswered, struct unanswering, unanswering,
-	  "A probe that crashes, hangs or gives no answer is not tried again for an hour.")
+static const struct broken {
+	const char *name, *script;
+} broken[] = {
+	{ "killed", "echo ran >> $XDG_CACHE_HOME/ran; kill -KILL $$" },
+	{ "crashes", "echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$" },
+	{ "exits", "echo ran >> $XDG_CACHE_HOME/ran; exit 1" },
+	{ "hangs", "echo ran >> $XDG_CACHE_HOME/ran; " PROBE_HANGS },
+	{ "says_nothing", "echo ran >> $XDG_CACHE_HOME/ran" },
+	{ "floods", "echo ran >> $XDG_CACHE_HOME/ran; head -c 90000 /dev/zero >&3; exit 127" },
+	{ "lies", "echo ran >> $XDG_CACHE_HOME/ran; " PROBE_ANSWERS "; " PROBE_ANSWERS },
+	{ "stops", "echo ran >> $XDG_CACHE_HOME/ran; printf 'device 0 a device\\n' >&3" },
+	{ "stops_in_a_line", "echo ran >> $XDG_CACHE_HOME/ran; printf 'device' >&3" },
+};
+
+TEST_EACH(
+	broken_probe, struct broken, broken,
+	"If a probe crashes, hangs or answers nonsense, the name is missing in this program only, "
+	"and the next program starts a probe.")
 {
-	expect_silent(row->script, 1);
+	probe_create_cache();
+	probe_install_layer(row->script);
+	EXPECT_EQ(kept_run_silent(row->script, probe_has_run), 0);
 	expect_probes(1);
-	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
-	EXPECT_EQ(probe_count_runs(), 1);
-	kept_damage("touch -d '2 hours ago' $f");
 	EXPECT_EQ(kept_run_silent(row->script, has_run_twice), 0);
 	expect_probes(2);
+	EXPECT_EQ(probe_count_kept(), 0);
+}
+
+TEST(missing_probe, "If the probe's file is missing, the name is missing.")
+{
+	probe_create_cache();
+	probe_install_layer("rm $0; exit 127");
+	EXPECT_EQ(probe_run_answered(probe_silent_with_installed), 0);
+	/* The first run has removed the probe. */
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+}
+
+/* Runs @command for each kept file, whose path is $f. */
+static void kept_damage(const char *command)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "for f in %s/climport/results/*; do %s; done", probe_cache,
+		 command);
+	EXPECT_EQ(system(text), 0);
 }
 
 static __typeof__(posix_spawn) *real_posix_spawn;
@@ -173,43 +156,33 @@ TEST(not_started,
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 }
 
-TEST(clock_set_back,
-     "A failed probe is not tried again if the clock was set back by minutes, and is tried again "
-     "after hours.")
-{
-	expect_silent(unanswering[0].script, 1);
-	expect_probes(1);
-	kept_damage("touch -d 'now 10 minutes' $f");
-	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
-	EXPECT_EQ(probe_count_runs(), 1);
-	kept_damage("touch -d 'now 2 hours' $f");
-	EXPECT_EQ(probe_run_answered(probe_silent_with_installed), 0);
-	expect_probes(2);
-}
+static const struct age {
+	const char *name, *time; /* of touch(1) */
+	bool is_believed;
+} ages[] = {
+	{ "of_50_minutes", "50 minutes ago", true },
+	{ "of_2_hours", "2 hours ago", false },
+	{ "if_the_clock_goes_back_10_minutes", "now 10 minutes", true },
+	{ "if_the_clock_goes_back_2_hours", "now 2 hours", false },
+};
 
-static int device_is_silent(void)
+/* The kept record is replaced by a refusal, as if the driver had been repaired since. */
+TEST_EACH(refusal, struct age, ages, "A kept refusal is believed for an hour.")
 {
-	return probe_device_reports() ? 1 : 0;
-}
+	char command[128];
 
-/* Programs for an answer that is kept for a platform or for a device. */
-static const struct aged {
-	const char *name;
-	int (*silent)(void), (*reported)(void);
-} aged[] = { { "platform", probe_is_silent, probe_query_platform },
-	     { "device", device_is_silent, probe_query_device } };
-
-/* The kept answers are replaced by refusals, as if the driver had been repaired since. */
-TEST_EACH(negative_age, struct aged, aged, "A kept refusal is believed for an hour.")
-{
 	probe_create_cache();
-	EXPECT_EQ(probe_run_answered(row->reported), 0);
-	kept_damage("sed -i '2s/^takes.*/takes 0 1 0 end/; 2s/^[0-9]*$/0/' $f");
-	EXPECT_EQ(probe_run_program(row->silent), 0);
-	kept_damage("touch -d '50 minutes ago' $f");
-	EXPECT_EQ(probe_run_program(row->silent), 0);
-	kept_damage("touch -d '2 hours ago' $f");
-	EXPECT_EQ(probe_run_answered(row->reported), 0);
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	kept_damage("sed -i 's/^host .*/host - 0 no/; s/^dma_buf .*/dma_buf - 0 no/' $f");
+	EXPECT_EQ(probe_run_program(probe_is_silent), 0);
+	snprintf(command, sizeof(command), "touch -d '%s' $f", row->time);
+	kept_damage(command);
+	if (!row->is_believed) {
+		EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+		return;
+	}
+	EXPECT_EQ(probe_run_answered(probe_is_silent), 0);
+	EXPECT_EQ(probe_run_answered(probe_device_is_silent), 0);
 }
 
 static int probe_keep_with_installed(void)
@@ -245,37 +218,6 @@ TEST(late_answer,
 	EXPECT_EQ(status, 0);
 }
 
-static int query_after_device(void)
-{
-	probe_use_installed_layer();
-	return probe_device_reports() && probe_platform_reports() ? 0 : 1;
-}
-
-TEST(known_devices,
-     "If no probe answers, a platform reports the devices that this process has tested.")
-{
-	probe_create_cache();
-	probe_install_layer(PROBE_HANGS);
-	EXPECT_EQ(probe_run_program(query_after_device), 0);
-	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
-}
-
-static int silent_with_ignored(void)
-{
-	signal(SIGCHLD, SIG_IGN);
-	return probe_silent_with_installed();
-}
-
-TEST(crash_ignored,
-     "If a driver crashes its probe, programs that ignore SIGCHLD start no second probe.")
-{
-	probe_create_cache();
-	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$");
-	EXPECT_EQ(probe_run_program(silent_with_ignored), 0);
-	EXPECT_EQ(probe_run_program(silent_with_ignored), 0);
-	EXPECT_EQ(probe_count_runs(), 1);
-}
-
 static void expect_probed_each_time(void)
 {
 	char ran[128];
@@ -288,17 +230,14 @@ static void expect_probed_each_time(void)
 	}
 }
 
-/* STUB_COPYING makes a self-test inside the program refuse the driver. */
 TEST(no_library,
      "If a driver's library cannot be found, a probe tests the driver, and the answer is not kept.")
 {
 	probe_create_cache();
-	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3");
-	setenv("STUB_COPYING", "1", 1);
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; " PROBE_ANSWERS);
 	setenv("STUB_UNNAMED", "2", 1);
 	expect_probed_each_time();
 	EXPECT_EQ(probe_count_kept(), 0);
-	unsetenv("STUB_COPYING");
 	probe_create_cache();
 	/* The probe finds the platform by itself. */
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
@@ -320,14 +259,10 @@ TEST(other_function,
 static const struct damage {
 	const char *name, *command; /* the kept file is $f */
 } damages[] = {
-	{ "cut", "truncate -s -3 $f" },
-	{ "nonsense", "sed -i '2s/.*/takes nonsense/' $f" },
-	{ "number", "sed -i '2s/.*/takes 4294967295 99/' $f" },
-	{ "empty", ": > $f" },
-	{ "fifo", "rm $f; mkfifo $f" },
-	{ "folder", "rm $f; mkdir $f" },
-	{ "writable", "chmod 0666 $f" },
-	{ "link", "mv $f $f.x; ln -s $f.x $f" },
+	{ "cut", "truncate -s -3 $f" },	     { "nonsense", "sed -i '3s/.*/nonsense/' $f" },
+	{ "number", "sed -i '2s/0/1/' $f" }, { "empty", ": > $f" },
+	{ "fifo", "rm $f; mkfifo $f" },	     { "folder", "rm $f; mkdir $f" },
+	{ "writable", "chmod 0666 $f" },     { "link", "mv $f $f.x; ln -s $f.x $f" },
 };
 
 TEST_EACH(damaged, struct damage, damages,
@@ -339,6 +274,18 @@ TEST_EACH(damaged, struct damage, damages,
 	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
 	kept_damage(row->command);
 	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+}
+
+TEST(other_device,
+     "What a record says of a device that is there no longer does not hold for another.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_device), 0);
+	kept_damage("sed -i '2s/device 0,/device 1,/' $f");
+	setenv("CLIMPORT_PROBE", "off", 1);
+	EXPECT_EQ(probe_run_program(probe_query_device), 1);
+	unsetenv("CLIMPORT_PROBE");
+	EXPECT_EQ(probe_run_answered(probe_query_device), 0);
 }
 
 TEST(foreign_answers, "A kept file of another user is ignored.")
@@ -463,23 +410,6 @@ TEST_EACH(changed_by_driver, struct change, changes,
 	unsetenv("NEOReadDebugKeys");
 }
 
-TEST(changed_before_test,
-     "If a driver changes the environment while devices are listed, a device's kept results serve "
-     "programs after the change.")
-{
-	int before;
-
-	probe_create_cache();
-	setenv("STUB_ADDS_VARIABLE", "1", 1);
-	setenv("NEOReadDebugKeys", "1", 1);
-	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
-	before = probe_count_kept();
-	EXPECT_EQ(probe_run_program(probe_query_device), 0);
-	EXPECT_EQ(probe_count_kept(), before);
-	unsetenv("STUB_ADDS_VARIABLE");
-	unsetenv("NEOReadDebugKeys");
-}
-
 /* The driver has read the variable, and would be another driver in the probe process. */
 static int query_set_late(void)
 {
@@ -521,25 +451,31 @@ static int query_after_other_change(void)
 	return query_after("LATE");
 }
 
-static const struct program_change {
-	const char *name;
-	int (*program)(void);
-	int kept; /* 0: nothing */
-} program_changes[] = {
-	{ "before_devices_are_listed", query_after_change, 0 },
-	{ "of_no_driver", query_after_other_change, 1 },
-};
-
-TEST_EACH(changed_by_program, struct program_change, program_changes,
-	  "If the program changes a variable of drivers after the start, nobody knows which of the "
-	  "values drivers have read: the device has the name, and nothing is kept.")
+static int query_changed_kept(void)
 {
-	probe_create_cache();
-	EXPECT_EQ(probe_run_program(row->program), 0);
-	EXPECT_EQ(probe_count_kept() > 0, row->kept);
+	setenv("CL_STUB_LATE", "7", 1);
+	return probe_query_kept();
 }
 
-TEST(changed_after_query, "Results from before a change by the program stay, and none is added.")
+TEST(changed_by_program, "If the program changes a variable of drivers after the start, the record "
+			 "is kept for programs that "
+			 "start with the change.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(query_after_change), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+	EXPECT_EQ(probe_run_program(query_changed_kept), 0);
+}
+
+TEST(changed_without_influence,
+     "If the program changes another variable, the record is kept for all programs.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(query_after_other_change), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+}
+
+TEST(changed_after_query, "A record from before a change by the program stays, and none is added.")
 {
 	int before;
 
@@ -561,22 +497,6 @@ TEST(changed_choice, "A choice of devices that the program makes late holds for 
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_program(query_other_device), 0);
-}
-
-/* The driver has native kernels, so device queries start no probe. */
-TEST(another_device_choice, "A device's kept results hold for the environment of their test.")
-{
-	int before;
-
-	probe_create_cache();
-	EXPECT_EQ(probe_run_program(probe_query_device), 0);
-	before = probe_count_kept();
-	EXPECT_EQ(probe_run_program(probe_query_device), 0);
-	EXPECT_EQ(probe_count_kept(), before);
-	setenv("HSA_ENABLE_SDMA", "1", 1);
-	EXPECT_EQ(probe_run_program(probe_query_device), 0);
-	unsetenv("HSA_ENABLE_SDMA");
-	EXPECT(probe_count_kept() > before);
 }
 
 static int with_layer_below(void)

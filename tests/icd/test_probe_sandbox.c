@@ -252,25 +252,6 @@ TEST(killed_probe,
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 }
 
-static int silent_with_filter(void)
-{
-	filter_call(SYS_setsid, SECCOMP_RET_ALLOW);
-	return probe_silent_with_installed();
-}
-
-TEST(filtered,
-     "If a probe fails under a system call filter, the failure is kept for processes with as many "
-     "filters.")
-{
-	probe_create_cache();
-	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exit 1");
-	EXPECT_EQ(probe_run_program(silent_with_filter), 0);
-	EXPECT_EQ(probe_run_program(silent_with_filter), 0);
-	EXPECT_EQ(probe_count_runs(), 1);
-	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
-	EXPECT_EQ(probe_count_runs(), 2);
-}
-
 /* Enters a new root, in which other users may have placed a file at the probe's path. */
 static bool enter_jail(void)
 {

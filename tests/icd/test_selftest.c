@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The self-test: an import must be memory provably shared by devices and the host. */
-#include "clock_ahead.h"
 #include "fixture.h"
-#include "timed_wait.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -109,7 +107,7 @@ TEST(every_device, "Every device of a context must pass the self-test.")
 	fixture_close();
 }
 
-TEST(once, "The self-test runs once for a device and a class of memory, and leaves no object.")
+TEST(once, "The self-test runs once for a device, and leaves no object.")
 {
 	unsigned long builds;
 	cl_context given;
@@ -126,7 +124,7 @@ TEST(once, "The self-test runs once for a device and a class of memory, and leav
 		EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	for (int i = 0; i < 3; i++)
 		cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
-	EXPECT_EQ(stub_calls("clBuildProgram"), builds + 2);
+	EXPECT_EQ(stub_calls("clBuildProgram"), builds + 1);
 	cl.clReleaseContext(fix.context);
 	EXPECT(stub_live_settles(alive));
 	fix.context = given;
@@ -170,52 +168,6 @@ TEST(compiled_copies, "If a driver copies, a self-test with compiled kernels ref
 	fixture_close();
 }
 
-TEST(hanging_driver, "If a driver never answers, queries return and the device is refused.")
-{
-	int threads;
-
-	fixture_reset();
-	fixture_open();
-	threads = process_count_threads();
-	stub_set(STUB_HANG, 1);
-	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
-	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
-		  CL_INVALID_PROPERTY);
-	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
-	stub_set(STUB_HANG, 0);
-	EXPECT(process_settles(process_threads_at_most, &threads));
-	/* The driver has answered at last. */
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
-	fixture_close();
-}
-
-/* The next wait until a time ends as if the process had been stopped: the time is over, and six seconds more. */
-static atomic_bool selftest_stops;
-
-static int selftest_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
-{
-	if (!atomic_exchange(&selftest_stops, false))
-		return timed_wait_real(cond, mutex, until);
-	clock_behind_ms = -6000;
-	stub_set(STUB_HANG, 0);
-	return ETIMEDOUT;
-}
-
-TEST(stopped, "If a program is stopped for longer than a self-test may take, its first import "
-	      "still succeeds.")
-{
-	fixture_reset();
-	timed_wait_hook = selftest_wait;
-	fixture_open();
-	stub_set(STUB_HANG, 1);
-	atomic_store(&selftest_stops, true);
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
-	EXPECT(!atomic_load(&selftest_stops));
-	clock_behind_ms = 0;
-	fixture_close();
-	timed_wait_hook = NULL;
-}
-
 static void small_stacks_body(void)
 {
 	pthread_attr_t small;
@@ -237,53 +189,20 @@ TEST(small_stacks,
 	test_in_child(small_stacks_body);
 }
 
-TEST(not_available,
-     "If a device is unavailable in an import's self-test, the next import tests again.")
+TEST(not_available, "If a device is unavailable in its self-test, the import fails with "
+		    "CL_OUT_OF_RESOURCES and a sentence, and "
+		    "the next import asks again.")
 {
 	fixture_reset();
-	fixture_open();
-	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
-	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
-	/* The import's own proof takes the place of the device's. */
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
-	EXPECT(stub_failed());
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
-	fixture_close();
-}
-
-TEST(not_available_at_first,
-     "If a device is unavailable in its first self-test, the import fails with CL_OUT_OF_RESOURCES "
-     "and a sentence, and the next import tests the device at once.")
-{
-	fixture_reset();
-	setenv("CLIMPORT_PROBE", "off", 1);
 	fixture_open();
 	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
 		  CL_OUT_OF_RESOURCES);
 	EXPECT(stub_failed());
-	EXPECT(strstr(fix.notice, "could not be tested for cl_arm_import_memory_host, and a later "
-				  "import tests again"));
+	EXPECT(strstr(fix.notice, "nothing is known of device 0 of the context and "
+				  "cl_arm_import_memory_host, and a later import asks again"));
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
-}
-
-static void file_size_limit_body(void)
-{
-	const struct rlimit nothing = { 0, RLIM_INFINITY };
-
-	fixture_reset();
-	fixture_create_cache();
-	fixture_open();
-	EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &nothing), 0);
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
-	fixture_close();
-	fixture_remove_cache();
-}
-
-TEST(file_size_limit, "A program that may not write files survives its first import.")
-{
-	test_in_child(file_size_limit_body);
 }
 
 static void no_proc_body(void)
@@ -350,51 +269,6 @@ TEST_EACH(late_callbacks, struct pace, paces,
 	fixture_reset();
 	stub_set(row->option, row->value);
 	expect_no_dmabufs(STUB_CALLBACK_LATE);
-}
-
-TEST(never_tested,
-     "A self-test that can never run is tried a few times, and not at every query or import.")
-{
-	unsigned long contexts;
-
-	fixture_reset();
-	setenv("CLIMPORT_PROBE", "off", 1);
-	fixture_open();
-	contexts = stub_calls("clCreateContext");
-	stub_set(STUB_FAULT_STAYS, 1);
-	stub_fail("clCreateCommandQueue", 1, CL_OUT_OF_HOST_MEMORY);
-	for (int i = 0; i < 20; i++) {
-		EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
-		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
-			  CL_OUT_OF_RESOURCES);
-	}
-	stub_fail(NULL, 0, CL_SUCCESS);
-	EXPECT(stub_calls("clCreateContext") <= contexts + 8);
-	EXPECT(strstr(fix.notice, "CL_OUT_OF_HOST_MEMORY"));
-	fixture_close();
-}
-
-TEST(tested_later,
-     "If self-tests could not run for some minutes, an import some minutes later tests "
-     "the device again, and earlier imports do not.")
-{
-	fixture_reset();
-	setenv("CLIMPORT_PROBE", "off", 1);
-	fixture_open();
-	stub_set(STUB_FAULT_STAYS, 1);
-	stub_fail("clCreateCommandQueue", 1, CL_OUT_OF_HOST_MEMORY);
-	for (int i = 0; i < 10; i++) {
-		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
-			  CL_OUT_OF_RESOURCES);
-		clock_ahead += i < 9 ? 300 : 0;
-	}
-	stub_fail(NULL, 0, CL_SUCCESS);
-	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
-		  CL_OUT_OF_RESOURCES);
-	EXPECT(strstr(fix.notice, "CL_OUT_OF_HOST_MEMORY"));
-	clock_ahead += 300;
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
-	fixture_close();
 }
 
 TEST(not_before_it_is_needed, "A program that does not use the extension runs no self-test.")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Imports of classes of memory, on drivers that copy some classes. */
+/* Imports of memory of all kinds, on drivers that copy some of it. */
 #ifndef TESTS_ICD_ZERO_COPY_H
 #define TESTS_ICD_ZERO_COPY_H
 
@@ -7,7 +7,7 @@
 
 #define PAGE 4096
 
-/* For TEST_EACH(): whether the driver copies the class of memory under test. */
+/* For TEST_EACH(): whether the driver copies the memory under test. */
 static const struct habit {
 	const char *name;
 	bool copies;

@@ -68,6 +68,7 @@ void program_expect_works_in(const char *environment, void (*program)(void), boo
 		if (environment)
 			putenv((char *)environment);
 		setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);
+		setenv("CLIMPORT_PROBE", "here", 1); /* the fakes are in this process */
 		unsetenv("OPENCL_LAYERS");
 		if (layer)
 			setenv("OPENCL_LAYERS", LAYER_PATH, 1);

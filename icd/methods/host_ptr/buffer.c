@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include "icd/layer.h"
-#include "icd/methods/host_ptr/buffer_class.h"
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/part.h"
 #include "icd/objects/memobj_watch.h"
@@ -99,13 +98,12 @@ cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_reg
 }
 
 cl_int host_ptr_prove(struct context *context, const struct import_region *region,
-		      cl_mem_flags flags, size_t align, bool *each)
+		      cl_mem_flags flags, size_t align)
 {
 	struct host_ptr_memory memory;
 	struct zero_copy_context *c;
 	cl_int err = CL_SUCCESS;
 
-	*each = false;
 	if (!region->addr)
 		return CL_SUCCESS; /* host_ptr_create() refuses the region */
 	memory = host_ptr_enclose(region, align);
@@ -113,7 +111,5 @@ cl_int host_ptr_prove(struct context *context, const struct import_region *regio
 		err = part_check_offset(region, memory.offset, host_ptr_base_align(context));
 	if (!err)
 		err = zero_copy_find(context, &c);
-	return err ? err
-		   : buffer_class_prove(c->proofs, &c->kept, region->kinds, flags, memory.addr,
-					memory.size, each);
+	return err ? err : host_rule_check(c->rule, region->kinds, flags, memory.addr, memory.size);
 }

@@ -15,6 +15,6 @@
 cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
 		       size_t align, struct method_buffer *buffer);
 cl_int host_ptr_prove(struct context *context, const struct import_region *region,
-		      cl_mem_flags flags, size_t align, bool *each);
+		      cl_mem_flags flags, size_t align);
 
 #endif /* ICD_METHODS_HOST_PTR_BUFFER_H */

@@ -16,25 +16,6 @@ unsigned int class_host_access(cl_mem_flags flags)
 						: 0;
 }
 
-const char *class_kind_name(enum import_kind kind)
-{
-	static const char *const names[IMPORT_KINDS] = {
-		[IMPORT_ANONYMOUS] = "anonymous memory",
-		[IMPORT_FILE_PRIVATE] = "a private mapping of a file",
-		[IMPORT_FILE_SHARED] = "a shared mapping of a file",
-		[IMPORT_SHMEM] = "shared memory",
-		[IMPORT_SHMEM_PRIVATE] = "a private mapping of shared memory",
-		[IMPORT_HUGE] = "huge pages",
-		[IMPORT_HUGE_SHARED] = "shared huge pages",
-		[IMPORT_OF_DMABUF] = "a mapping of a dma-buf",
-		[IMPORT_OTHER] = "a device's mapping",
-		[IMPORT_UNWRITABLE] = "a mapping without write permission",
-		[IMPORT_SEVERAL] = "a range of several mappings",
-	};
-
-	return names[kind];
-}
-
 const char *class_access_name(cl_mem_flags flags)
 {
 	static const char *const names[CLASS_ACCESSES] = { "CL_MEM_READ_ONLY", "CL_MEM_WRITE_ONLY",

@@ -4,49 +4,16 @@
  * specification lets a driver cache the memory, so only a self-test decides.
  */
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "icd/methods/host_ptr/buffer.h"
-#include "icd/methods/host_ptr/buffer_class.h"
 #include "icd/methods/host_ptr/image_create.h"
 #include "icd/methods/host_ptr/image_proof.h"
+#include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
 #include "icd/methods/part.h"
-#include "icd/selftest/result.h"
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
-
-/* 1, 64, a page, or 0 for a copying device. */
-static bool host_ptr_is_alignment(long align)
-{
-	return align >= 0 && align <= sysconf(_SC_PAGESIZE) && !(align & (align - 1));
-}
-
-static bool host_ptr_recall(const struct device *device, struct method *method)
-{
-	long align;
-
-	if (!result_get(device, "host_ptr", &align))
-		return false;
-	if (align == RESULT_HANGS) {
-		snprintf(method->why, sizeof(method->why),
-			 "the self-test of CL_MEM_USE_HOST_PTR did not end, less than an hour ago");
-		method->hangs = true;
-		return true;
-	}
-	if (!host_ptr_is_alignment(align))
-		return false;
-	method->align = (size_t)align;
-	if (align)
-		snprintf(method->why, sizeof(method->why),
-			 "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %ld", align);
-	else
-		snprintf(method->why, sizeof(method->why),
-			 "CL_MEM_USE_HOST_PTR copies on this device");
-	return true;
-}
 
 /* Without /proc the layer could check no import. */
 static bool host_ptr_can_check_memory(void)
@@ -61,14 +28,14 @@ static bool host_ptr_can_check_memory(void)
 	return ret != -EIO;
 }
 
-static bool host_ptr_refuse(struct method *method, bool untested, const char *why)
+static bool host_ptr_refuse(struct method *method, bool unknown, const char *why)
 {
-	method->untested = untested;
+	method->unknown = unknown;
 	snprintf(method->why, sizeof(method->why), "%s", why);
 	return false;
 }
 
-/* False: no test would help, or no test can run at the moment. */
+/* False: no test would help, or no test can run now. */
 static bool host_ptr_is_testable(const struct device *device, struct method *method)
 {
 	const cl_version version = device_version(device->id);
@@ -81,52 +48,21 @@ static bool host_ptr_is_testable(const struct device *device, struct method *met
 		return host_ptr_refuse(method, true, "the device's version cannot be read");
 	if (version < CL_MAKE_VERSION(1, 1, 0))
 		return host_ptr_refuse(
-			method, method->untested,
+			method, method->unknown,
 			"OpenCL 1.0 does not tell when a buffer's memory is no more used");
 	return true;
 }
 
-static bool host_ptr_run_test(const struct device *device, struct method *method)
-{
-	enum tested found =
-		selftest_host_ptr(device->id, &method->align, method->why, sizeof(method->why));
-
-	method->untested = found == UNTESTED;
-	if (found == PASSED || found == FAILED)
-		result_set(device, "host_ptr", (long)method->align);
-	if (found == HUNG) {
-		result_set(device, "host_ptr", RESULT_HANGS);
-		method->hangs = true;
-	}
-	return found == PASSED;
-}
-
-static bool host_ptr_test(const struct device *device, struct method *method)
-{
-	if (!host_ptr_is_testable(device, method))
-		return false;
-	if (host_ptr_recall(device, method))
-		return method->align;
-	if (!device->may_compile && selftest_needs_compiler(device->id))
-		return host_ptr_refuse(method, true,
-				       "the self-test of CL_MEM_USE_HOST_PTR has to be compiled, "
-				       "and the first import compiles it");
-	return host_ptr_run_test(device, method);
-}
-
-static enum tested host_ptr_test_user_events(const struct device *device)
+static bool host_ptr_test(struct device *device, struct method *method)
 {
 	enum tested found;
-	long passed;
 
-	if (result_get(device, "user_event", &passed))
-		return passed > 0 ? PASSED : passed == RESULT_HANGS ? HUNG : FAILED;
-	found = selftest_user_event(device->id);
-	if (found == PASSED || found == FAILED)
-		result_set(device, "user_event", found == PASSED);
-	if (found == HUNG)
-		result_set(device, "user_event", RESULT_HANGS);
-	return found;
+	if (!host_ptr_is_testable(device, method))
+		return false;
+	found = selftest_host_rule(&device->id, 1, &device->rule, method->why, sizeof(method->why));
+	method->align = device->rule.align;
+	method->unknown = found == UNTESTED;
+	return found == PASSED;
 }
 
 /* In the bracket of a dma-buf commands wait for user events (access.h). */
@@ -136,13 +72,10 @@ static bool host_ptr_test_bracket(const struct device *device, struct method *me
 		[UNTESTED] = "could not be tested",
 		[FAILED] = "do not work",
 		[BROKEN] = "do not work",
-		[HUNG] = "did not end in time",
 	};
-	enum tested found = host_ptr_test_user_events(device);
+	enum tested found = selftest_user_event(device->id);
 
-	method->untested = found == UNTESTED;
-	if (found == HUNG)
-		method->hangs = true;
+	method->unknown = found == UNTESTED;
 	if (found != PASSED)
 		snprintf(method->why, sizeof(method->why),
 			 "commands that wait for user events, or their callbacks, %s on this "
@@ -156,7 +89,7 @@ static bool host_ptr_test_bracket(const struct device *device, struct method *me
  * A mapped dma-buf is taken as the mapped memory, so the answer for host memory holds.  If
  * another method takes host memory, the test has not run yet.
  */
-static bool host_ptr_test_mapping(const struct device *device, struct method *method)
+static bool host_ptr_test_mapping(struct device *device, struct method *method)
 {
 	const struct method *host = &device->method[IMPORT_HOST];
 
@@ -167,12 +100,12 @@ static bool host_ptr_test_mapping(const struct device *device, struct method *me
 	return host->ops;
 }
 
-static bool host_ptr_probe(const struct device *device, const char *extensions,
-			   enum import_type type, struct method *method)
+static bool host_ptr_probe(struct device *device, const char *extensions, enum import_type type,
+			   struct method *method)
 {
 	(void)extensions;
 	if (type == IMPORT_HOST)
-		return !method->hangs && host_ptr_test(device, method); /* no test behind a hang */
+		return host_ptr_test(device, method);
 	return host_ptr_test_mapping(device, method) && host_ptr_test_bracket(device, method);
 }
 
@@ -185,14 +118,14 @@ static void host_ptr_describe(const struct device *device, enum import_type type
 	memory->size_align = 1;
 }
 
-static const struct proof *const host_ptr_proofs[] = { &image_proof, NULL };
+static const struct proof *const host_ptr_proofs[] = { &image_proof, &host_rule_proof, NULL };
 
 const struct method_ops method_host_ptr_ops = {
 	.name = "host_ptr",
+	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
 	.prove = host_ptr_prove,
-	.prove_buffer = buffer_class_prove_buffer,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.create_image = image_create,

@@ -4,21 +4,23 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "icd/config.h"
 #include "icd/image_format.h"
 #include "icd/methods/host_ptr/image_proof.h"
 #include "icd/probe/question.h"
-#include "icd/selftest/job.h"
 #include "icd/selftest/result.h"
 #include "util/log.h"
 #include "util/thread.h"
+
+#define PAUSE_MS 1000 /* without another probe process, after one without an answer */
 
 /* The result for an image.  A record never changes and stays in the list. */
 struct image_record {
 	struct published published; /* first */
 	struct selftest_image image;
 	enum class_verdict verdict;
-	unsigned int late; /* job_late() at the time of the test */
 };
 
 static void image_class_name(const struct selftest_image *image, char *name, size_t size)
@@ -40,7 +42,7 @@ static enum class_verdict image_class_verdict(enum tested found)
 	case UNTESTED:
 		return CLASS_UNKNOWN;
 	default:
-		return CLASS_STUCK;
+		return CLASS_UNPROVED;
 	}
 }
 
@@ -57,7 +59,7 @@ static enum class_verdict image_class_recall(const struct zero_copy *proofs,
 		return result_is_fatal(proofs->device, name) ? CLASS_FATAL : CLASS_UNKNOWN;
 	if (kept > 0)
 		return CLASS_ZERO_COPY;
-	return kept == RESULT_HANGS ? CLASS_STUCK : CLASS_COPIES;
+	return CLASS_COPIES;
 }
 
 static void image_class_keep(const struct zero_copy *proofs, const struct selftest_image *image,
@@ -87,8 +89,6 @@ static enum class_verdict image_class_judge(const struct zero_copy *proofs,
 {
 	if (found == PASSED || found == FAILED)
 		image_class_keep(proofs, image, found == PASSED);
-	if (found == HUNG)
-		image_class_keep(proofs, image, RESULT_HANGS);
 	return image_class_verdict(found);
 }
 
@@ -101,18 +101,31 @@ static enum class_verdict image_class_test(const struct zero_copy *proofs,
 		image_proof_test(proofs->devices, proofs->num_devices, proofs->is_cpu, image));
 }
 
-/* In a probe process.  A driver's refusal is no verdict: the application asks the driver itself. */
-static enum class_verdict image_class_ask(const struct zero_copy *proofs,
+static int64_t image_class_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* In a probe process. */
+static enum class_verdict image_class_ask(struct zero_copy *proofs,
 					  const struct selftest_image *image)
 {
+	enum class_verdict verdict;
 	enum tested found;
 
+	if (image_class_clock() < atomic_load(&proofs->again_ms))
+		return CLASS_UNKNOWN;
 	if (!image_proof_ask(proofs, image, &found)) {
 		image_class_keep_fatal(proofs, image);
 		return CLASS_FATAL;
 	}
-	return found == PASSED || found == FAILED ? image_class_judge(proofs, image, found)
-						  : CLASS_UNKNOWN;
+	verdict = image_class_judge(proofs, image, found);
+	if (verdict == CLASS_UNKNOWN)
+		atomic_store(&proofs->again_ms, image_class_clock() + PAUSE_MS);
+	return verdict;
 }
 
 static bool image_class_is_same(const struct selftest_image *a, const struct selftest_image *b)
@@ -141,35 +154,29 @@ static bool image_record_tells(const void *object, const void *key)
 		return false;
 	if (proof->verdict == CLASS_ZERO_COPY)
 		return image_class_is_within(image, &proof->image);
-	return image_class_is_within(&proof->image, image) &&
-	       (proof->verdict != CLASS_STUCK || proof->late == job_late());
+	return image_class_is_within(&proof->image, image);
 }
 
-static bool image_record_is_same(const void *object, const void *key)
+/* An unknown result is no record: the next image of the class is tested again. */
+static void image_class_learn(struct zero_copy *proofs, const struct selftest_image *image,
+			      enum class_verdict verdict)
 {
-	return image_class_is_same(&((const struct image_record *)object)->image, key);
-}
-
-static void image_class_learn(struct publish_list *list, publish_match match,
-			      const struct selftest_image *image, enum class_verdict verdict)
-{
-	struct image_record *proof = malloc(sizeof(*proof));
+	struct image_record *proof = verdict == CLASS_UNKNOWN ? NULL : malloc(sizeof(*proof));
 
 	if (!proof)
-		return; /* the next image of the class is tested again */
+		return;
 	proof->image = *image;
 	proof->verdict = verdict;
-	proof->late = job_late();
-	if (publish_add(list, proof, match, image) != proof)
+	if (publish_add(&proofs->images, proof, image_record_tells, image) != proof)
 		free(proof);
 }
 
 static cl_int image_class_refuse(const struct selftest_image *image, enum class_verdict verdict)
 {
 	static const char *const says[CLASS_VERDICTS] = {
-		[CLASS_UNKNOWN] = "could not be proved to be zero copy on this device",
+		[CLASS_UNKNOWN] = "could not be tested on this device now",
 		[CLASS_COPIES] = "are not zero copy on this device",
-		[CLASS_STUCK] = "could not be proved to be zero copy on this device",
+		[CLASS_UNPROVED] = "could not be proved to be zero copy on this device",
 		[CLASS_FATAL] = "crashed or hung this device's driver in a self-test",
 	};
 
@@ -178,7 +185,7 @@ static cl_int image_class_refuse(const struct selftest_image *image, enum class_
 		  image->type == CL_MEM_OBJECT_IMAGE2D ? "2D" : "1D", image->width, image->height,
 		  class_access_name(image->flags), class_host_access_name(image->flags),
 		  image->from == IMAGE_OF_SUB_BUFFER ? "made from a sub-buffer, " : "",
-		  class_kind_name(image->kind), says[verdict]);
+		  host_rule_kind_name(image->kind), says[verdict]);
 	return verdict == CLASS_UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 
@@ -192,86 +199,66 @@ static enum class_verdict image_class_known(struct zero_copy *proofs,
 	if (proof)
 		return proof->verdict;
 	verdict = image_class_recall(proofs, image);
+	image_class_learn(proofs, image, verdict);
+	return verdict;
+}
+
+/* Unless another thread has had the image tested meanwhile. */
+static enum class_verdict image_class_find_out(struct zero_copy *proofs,
+					       const struct selftest_image *image)
+{
+	enum class_verdict verdict = image_class_known(proofs, image);
+
 	if (verdict != CLASS_UNKNOWN)
-		image_class_learn(&proofs->images, image_record_tells, image, verdict);
+		return verdict;
+	verdict = config_probe() == PROBE_HERE ? image_class_test(proofs, image)
+					       : image_class_ask(proofs, image);
+	image_class_learn(proofs, image, verdict);
+	return verdict;
+}
+
+/* The threads that make such an image wait for one test. */
+static enum class_verdict image_class_get(struct zero_copy *proofs,
+					  const struct selftest_image *image)
+{
+	enum class_verdict verdict = image_class_known(proofs, image);
+	char key[IMAGE_PROOF_KEY_SIZE];
+	THREAD_NO_CANCEL();
+
+	if (verdict != CLASS_UNKNOWN || !image_proof_key(proofs, image, key))
+		return verdict;
+	if (question_begin(key, &verdict, sizeof(verdict))) {
+		verdict = image_class_find_out(proofs, image);
+		question_end(key, &verdict, sizeof(verdict));
+	} else {
+		image_class_learn(proofs, image, verdict);
+	}
 	return verdict;
 }
 
 static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_image *image)
 {
-	enum class_verdict verdict = image_class_known(proofs, image);
+	const enum class_verdict verdict = image_class_get(proofs, image);
 
-	if (verdict == CLASS_UNKNOWN) {
-		verdict = image_class_test(proofs, image);
-		if (verdict != CLASS_UNKNOWN)
-			image_class_learn(&proofs->images, image_record_tells, image, verdict);
-	}
 	return verdict == CLASS_ZERO_COPY ? CL_SUCCESS : image_class_refuse(image, verdict);
 }
 
-/* No probe could say anything, and the program has gone on to make such an image. */
-static bool image_class_is_unproved(const struct zero_copy *proofs,
-				    const struct selftest_image *image)
-{
-	return !publish_find(&proofs->images, image_record_tells, image) &&
-	       publish_find(&proofs->unproved, image_record_is_same, image);
-}
-
-/* An image without a proof of its own would start a probe process each time. */
-static void image_class_learn_answer(struct zero_copy *proofs, const struct selftest_image *image,
-				     enum class_verdict verdict)
-{
-	if (verdict == CLASS_UNKNOWN)
-		image_class_learn(&proofs->unproved, image_record_is_same, image, verdict);
-	else
-		image_class_learn(&proofs->images, image_record_tells, image, verdict);
-}
-
-/* In a probe process, unless another thread has had the image tested meanwhile. */
-static enum class_verdict image_class_find_answer(struct zero_copy *proofs,
-						  const struct selftest_image *image)
-{
-	enum class_verdict verdict = CLASS_UNKNOWN;
-
-	if (image_class_is_unproved(proofs, image))
-		return verdict;
-	verdict = image_class_known(proofs, image);
-	if (verdict != CLASS_UNKNOWN)
-		return verdict;
-	verdict = image_class_ask(proofs, image);
-	image_class_learn_answer(proofs, image, verdict);
-	return verdict;
-}
-
-/* The answer of a probe process, for which the threads wait that make such an image. */
-static enum class_verdict image_class_share_answer(struct zero_copy *proofs,
-						   const struct selftest_image *image)
-{
-	enum class_verdict verdict = CLASS_UNKNOWN;
-	char key[IMAGE_PROOF_KEY_SIZE];
-	THREAD_NO_CANCEL();
-
-	if (!image_proof_key(proofs, image, key))
-		return image_class_find_answer(proofs, image);
-	if (question_begin(key, &verdict, sizeof(verdict))) {
-		verdict = image_class_find_answer(proofs, image);
-		question_end(key, &verdict, sizeof(verdict));
-	} else {
-		image_class_learn_answer(proofs, image, verdict);
-	}
-	return verdict;
-}
-
+/*
+ * With nothing known, the driver makes only images that need no proof: of one row, which begin with their root object,
+ * at a page.
+ */
 static cl_int image_class_check_fatal(struct zero_copy *proofs, const struct selftest_image *image)
 {
+	const bool is_plain = image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER && !image->origin &&
+			      !image->offset;
 	enum class_verdict verdict;
 
-	if (image_class_is_unproved(proofs, image))
+	if (config_probe() == PROBE_HERE)
 		return CL_SUCCESS;
-	verdict = image_class_known(proofs, image);
-	if (verdict == CLASS_UNKNOWN)
-		verdict = image_class_share_answer(proofs, image);
-	return verdict == CLASS_FATAL ? image_class_refuse(image, verdict) : CL_SUCCESS;
+	verdict = image_class_get(proofs, image);
+	return verdict == CLASS_FATAL || (verdict == CLASS_UNKNOWN && !is_plain)
+		       ? image_class_refuse(image, verdict)
+		       : CL_SUCCESS;
 }
 
 /* An offset from a page with the alignment of an address, and no more alignment. */
@@ -336,9 +323,9 @@ cl_int image_class_allow(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 	return image_class_each(proofs, kinds, flags, format, desc, place, image_class_check_fatal);
 }
 
-static void image_class_free_list(struct publish_list *list)
+void image_class_free(struct zero_copy *proofs)
 {
-	struct image_record *proof = publish_list_head(list);
+	struct image_record *proof = publish_list_head(&proofs->images);
 
 	while (proof) {
 		struct image_record *gone = proof;
@@ -346,10 +333,4 @@ static void image_class_free_list(struct publish_list *list)
 		proof = publish_next(proof);
 		free(gone);
 	}
-}
-
-void image_class_free(struct zero_copy *proofs)
-{
-	image_class_free_list(&proofs->images);
-	image_class_free_list(&proofs->unproved);
 }

@@ -22,7 +22,8 @@ struct image_place {
 /**
  * image_class_prove - is an image of @format and @desc zero copy?
  *
- * As buffer_class_prove().  Returns CL_SUCCESS or an error, logged.
+ * A class without a result is tested, in a probe process (CLIMPORT_PROBE=here: in this process).  Returns CL_SUCCESS
+ * or an error, logged; CL_OUT_OF_RESOURCES: nothing is known now, and a second later an image asks again.
  */
 cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
 			 const cl_image_format *format, const cl_image_desc *desc,
@@ -31,9 +32,9 @@ cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 /**
  * image_class_allow - does the driver survive such an image?
  *
- * For the time before the driver makes the image.  A class without a result is tested in a probe process,
- * if a probe can be started; the result is image_class_prove()'s, too.  A process asks once about a class of
- * which no probe can say anything.  Returns CL_SUCCESS, also if nobody knows, or CL_INVALID_OPERATION, logged.
+ * For the time before the driver makes the image: as image_class_prove(), but the driver itself says what it refuses,
+ * and an image that needs no proof is allowed unless the driver is known to crash.  With CLIMPORT_PROBE=here nothing
+ * is tested before.
  */
 cl_int image_class_allow(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
 			 const cl_image_format *format, const cl_image_desc *desc,

@@ -5,7 +5,6 @@
 #include "icd/image_format.h"
 #include "icd/layer.h"
 #include "icd/mem_flags.h"
-#include "icd/methods/host_ptr/buffer_class.h"
 #include "icd/methods/host_ptr/image_check.h"
 #include "icd/methods/host_ptr/image_class.h"
 #include "icd/methods/host_ptr/image_made.h"
@@ -94,18 +93,6 @@ static cl_mem image_create_2d(struct context *context, const struct image_reques
 	return *err ? NULL : image_create_over_memory(context, &own, parent, &from, err);
 }
 
-/* A buffer over a part of the memory has a class of its own. */
-static cl_int image_prove_part(struct context *context, const struct image_request *r,
-			       const struct memobj *parent, size_t size, bool *each)
-{
-	struct zero_copy_context *c;
-	cl_int err = zero_copy_find(context, &c);
-
-	return err ? err
-		   : buffer_class_prove(c->proofs, &c->kept, parent->region->kinds, r->flags,
-					image_memory(parent), size, each);
-}
-
 /*
  * A backing buffer over the memory of a sub-buffer.  The backing buffer holds the sub-buffer, and
  * the driver's image holds the backing buffer: not every driver says when a 1D image is gone (PoCL
@@ -114,10 +101,13 @@ static cl_int image_prove_part(struct context *context, const struct image_reque
 static cl_mem image_create_backing(struct context *context, const struct image_request *r,
 				   const struct memobj *parent, size_t size, cl_int *err)
 {
-	bool each = false;
+	struct zero_copy_context *c;
 	cl_mem buffer;
 
-	*err = image_prove_part(context, r, parent, size, &each);
+	*err = zero_copy_find(context, &c);
+	if (!*err)
+		*err = host_rule_check(c->rule, parent->region->kinds, r->flags,
+				       image_memory(parent), size);
 	if (*err)
 		return NULL;
 	buffer = next.clCreateBuffer(r->context, r->flags | CL_MEM_USE_HOST_PTR, size,
@@ -126,8 +116,6 @@ static cl_mem image_create_backing(struct context *context, const struct image_r
 	if (!buffer)
 		return NULL;
 	*err = memobj_watch_part(buffer, parent);
-	if (!*err && each)
-		*err = buffer_class_prove_buffer(context, buffer, image_memory(parent));
 	if (!*err)
 		return buffer;
 	next.clReleaseMemObject(buffer);

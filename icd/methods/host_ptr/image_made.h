@@ -24,7 +24,7 @@ void image_place_get(const struct memobj *parent, struct image_place *place);
  * @place: of the image
  *
  * A driver that crashes with the image would end the application (image_class_allow()).  Returns
- * CL_SUCCESS or CL_INVALID_OPERATION, logged.
+ * CL_SUCCESS or an error, logged.
  */
 cl_int image_made_allow(struct context *context, const struct image_request *r,
 			const struct memobj *parent, const struct image_place *place);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "icd/image_format.h"
+#include "icd/objects/device.h"
 #include "util/log.h"
 
 #define IMAGE_NUMBERS 14 /* of an image in words; the numbers of devices follow */
@@ -53,10 +54,8 @@ static bool image_proof_write(const struct zero_copy *proofs, const struct selft
 		image->width, image->height, image->pitch, image->offset, image->origin,
 		image->is_sparse, proofs->is_cpu, proofs->num_devices);
 
-	for (cl_uint i = 0; i < proofs->num_devices && used < size; i++)
-		used += (size_t)snprintf(words + used, size - used, " %d",
-					 proof_device_number(proofs->platform, proofs->devices[i]));
-	return used < size;
+	return used < size && device_write_numbers(proofs->platform, proofs->devices,
+						   proofs->num_devices, words, size);
 }
 
 /* False: not so many numbers. */
@@ -90,22 +89,6 @@ static void image_proof_fill(const unsigned long long *n, struct selftest_image 
 	};
 }
 
-/* False: a device is not there. */
-static bool image_proof_read_devices(cl_platform_id platform, const char *words,
-				     cl_device_id *devices, cl_uint count)
-{
-	for (cl_uint i = 0; i < count; i++) {
-		unsigned long long number;
-
-		if (!image_proof_read_numbers(&words, &number, 1))
-			return false;
-		devices[i] = proof_device_at(platform, (int)number);
-		if (!devices[i])
-			return false;
-	}
-	return true;
-}
-
 bool image_proof_run(const struct selftest_image_ops *ops, cl_platform_id platform,
 		     const char *words, char *answer, size_t size)
 {
@@ -120,7 +103,7 @@ bool image_proof_run(const struct selftest_image_ops *ops, cl_platform_id platfo
 	count = (cl_uint)numbers[IMAGE_NUMBERS - 1];
 	image_proof_fill(numbers, &image);
 	image.ops = ops;
-	if (!image_proof_read_devices(platform, words, devices, count))
+	if (!device_read_numbers(platform, words, devices, count))
 		return false;
 	snprintf(answer, size, "tested %d",
 		 (int)image_proof_test(devices, count, numbers[IMAGE_NUMBERS - 2], &image));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/methods/host_ptr/zero_copy.h"
 
-#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "icd/config.h"
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/image_class.h"
+#include "icd/probe/proof.h"
 #include "util/log.h"
 
 static struct publish_list zero_copy_of_devices; /* struct zero_copy */
@@ -18,24 +20,13 @@ static bool zero_copy_is_cpu(cl_device_id device)
 	return type & CL_DEVICE_TYPE_CPU;
 }
 
-static size_t zero_copy_largest_buffer(cl_device_id device)
-{
-	cl_ulong bytes = 0;
-
-	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
-	return bytes ? bytes : SIZE_MAX;
-}
-
 static void zero_copy_add_device(struct zero_copy *proofs, cl_device_id root)
 {
-	size_t largest = zero_copy_largest_buffer(root);
-
 	for (cl_uint i = 0; i < proofs->num_devices; i++)
 		if (proofs->devices[i] == root)
 			return;
 	proofs->devices[proofs->num_devices++] = root;
 	proofs->is_cpu &= zero_copy_is_cpu(root);
-	proofs->largest = largest < proofs->largest ? largest : proofs->largest;
 }
 
 /* @devices: records; a record may appear several times. */
@@ -51,7 +42,6 @@ static struct zero_copy *zero_copy_create(const struct device *const *devices, s
 		return NULL;
 	}
 	proofs->is_cpu = true;
-	proofs->largest = SIZE_MAX;
 	proofs->platform = devices[0]->platform;
 	for (size_t i = 0; i < count; i++)
 		zero_copy_add_device(proofs, devices[i]->id);
@@ -104,30 +94,92 @@ static bool zero_copy_is_one_device(const struct device *const *records, size_t 
 	return true;
 }
 
-static void zero_copy_find_proofs(const struct context *context, struct zero_copy_context *c)
+static void zero_copy_find_proofs(const struct device *const *records, size_t count,
+				  struct zero_copy_context *c)
+{
+	c->is_own = !zero_copy_is_one_device(records, count);
+	c->proofs = c->is_own ? zero_copy_create(records, count) : zero_copy_of_device(records[0]);
+	c->rule = c->is_own ? &c->own : &records[0]->rule;
+}
+
+static bool zero_copy_run_proof(cl_platform_id platform, const char *words, char *answer,
+				size_t size)
+{
+	cl_device_id devices[FACTS_DEVICES];
+	char line[HOST_RULE_LINE_SIZE], why[FACTS_WHY_SIZE], *end;
+	const unsigned long count = strtoul(words, &end, 10);
+	struct host_rule rule;
+	enum tested found;
+
+	if (!count || count > FACTS_DEVICES ||
+	    !device_read_numbers(platform, end, devices, (cl_uint)count))
+		return false;
+	found = selftest_host_rule(devices, (cl_uint)count, &rule, why, sizeof(why));
+	host_rule_format(&rule, line);
+	snprintf(answer, size, "%s", found == UNTESTED ? "unknown" : line);
+	return true;
+}
+
+const struct proof host_rule_proof = {
+	.name = "host_rule",
+	.patience_ms = 65000, /* more than a probe process has */
+	.run = zero_copy_run_proof,
+};
+
+static bool zero_copy_ask(struct zero_copy_context *c, char line[PROBE_LINE_SIZE])
+{
+	const struct zero_copy *proofs = c->proofs;
+	char words[PROBE_REQUEST_SIZE];
+	enum probe_end end;
+
+	snprintf(words, sizeof(words), "%u", proofs->num_devices);
+	if (!device_write_numbers(proofs->platform, proofs->devices, proofs->num_devices, words,
+				  sizeof(words)))
+		return false;
+	end = proof_ask(proofs->platform, &host_rule_proof, words, line);
+	if (end == PROBE_ANSWERED)
+		return host_rule_parse(line, &c->own);
+	/* A driver that dies takes nothing in such contexts. */
+	return probe_blames_driver(end);
+}
+
+/* The rule of a context of several devices.  False: not now. */
+static bool zero_copy_find_rule(struct zero_copy_context *c)
+{
+	char line[PROBE_LINE_SIZE] = "too many devices", why[FACTS_WHY_SIZE];
+
+	if (!c->is_own)
+		return true;
+	if (config_probe() == PROBE_HERE)
+		return selftest_host_rule(c->proofs->devices, c->proofs->num_devices, &c->own, why,
+					  sizeof(why)) != UNTESTED;
+	if (zero_copy_ask(c, line))
+		return true;
+	log_error("the devices of the context could not be tested together: %s", line);
+	return false;
+}
+
+static bool zero_copy_find_out(const struct context *context, struct zero_copy_context *c)
 {
 	const cl_device_id *ids;
 	size_t count = context_devices(context, &ids);
 	const struct device **records = calloc(count, sizeof(records[0]));
 
-	if (records && zero_copy_get_records(ids, count, records)) {
-		c->is_own = !zero_copy_is_one_device(records, count);
-		c->proofs = c->is_own ? zero_copy_create(records, count)
-				      : zero_copy_of_device(records[0]);
-	}
+	if (records && zero_copy_get_records(ids, count, records))
+		zero_copy_find_proofs(records, count, c);
 	free(records);
+	return c->proofs && zero_copy_find_rule(c);
 }
 
 static void zero_copy_release(struct context_data *data)
 {
-	selftest_drop(&((struct zero_copy_context *)data)->kept);
+	(void)data; /* the tests keep no object of the driver's */
 }
 
 static void zero_copy_free(struct context_data *data)
 {
 	struct zero_copy_context *c = (struct zero_copy_context *)data;
 
-	selftest_drop(&c->kept);
 	if (c->is_own && c->proofs)
 		zero_copy_destroy(c->proofs);
 	free(c);
@@ -145,10 +197,9 @@ struct zero_copy_context *zero_copy_get(struct context *context)
 	if (!c)
 		return NULL;
 	c->base.ops = &ops;
-	zero_copy_find_proofs(context, c);
-	if (c->proofs)
+	if (zero_copy_find_out(context, c))
 		return (struct zero_copy_context *)context_data_add(context, &c->base);
-	free(c);
+	zero_copy_free(&c->base);
 	return NULL;
 }
 
@@ -159,5 +210,5 @@ cl_int zero_copy_find(struct context *context, struct zero_copy_context **c)
 		return CL_INVALID_CONTEXT;
 	}
 	*c = zero_copy_get(context);
-	return *c ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+	return *c ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }

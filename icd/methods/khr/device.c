@@ -5,7 +5,6 @@
 
 #include "icd/layer.h"
 #include "icd/methods/khr/buffer.h"
-#include "icd/selftest/result.h"
 
 #define EXTENSION_DMABUF "cl_khr_external_memory_dma_buf"
 
@@ -41,42 +40,12 @@ bool khr_may_take(const struct device *device, const char *extensions, struct me
 	return true;
 }
 
-static const char *khr_result_name(enum khr_memory memory)
-{
-	return memory == KHR_PAGES ? "khr pages" : "khr";
-}
-
-/* A self-test that hung is believed for an hour, another bad result as well. */
-static bool khr_recall(const struct device *device, enum khr_memory memory, enum tested *found)
-{
-	long kept;
-
-	if (!result_get(device, khr_result_name(memory), &kept))
-		return false;
-	*found = kept == RESULT_HANGS ? HUNG : kept > 0 ? PASSED : FAILED;
-	return true;
-}
-
-static enum tested khr_test(const struct device *device, enum khr_memory memory)
-{
-	const enum tested found = khr_prove(&device->id, 1, memory);
-
-	if (found == PASSED || found == FAILED)
-		result_set(device, khr_result_name(memory), found == PASSED);
-	if (found == HUNG)
-		result_set(device, khr_result_name(memory), RESULT_HANGS);
-	return found;
-}
-
 bool khr_find_out(const struct device *device, enum khr_memory memory, const char *const *says,
 		  struct method *method)
 {
-	enum tested found = UNTESTED;
+	const enum tested found = khr_prove(&device->id, 1, memory);
 
-	if (!khr_recall(device, memory, &found) && device->may_compile && !method->hangs)
-		found = khr_test(device, memory);
-	method->untested = found == UNTESTED;
-	method->hangs = found == HUNG;
+	method->unknown = found == UNTESTED;
 	method->align = 1;
 	snprintf(method->why, sizeof(method->why), "%s", says[found]);
 	return found == PASSED;

@@ -11,7 +11,7 @@
 /* Whether a self-test is worth the time: by names, handle types and functions.  Sets method->why. */
 bool khr_may_take(const struct device *device, const char *extensions, struct method *method);
 
-/* The kept result, or the self-test's.  @says: sentences, by enum tested, for method->why. */
+/* By self-test.  @says: sentences, by enum tested, for method->why. */
 bool khr_find_out(const struct device *device, enum khr_memory memory, const char *const *says,
 		  struct method *method);
 

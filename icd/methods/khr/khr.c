@@ -21,12 +21,11 @@ static const char *const khr_says[] = {
 	[PASSED] = "dma-bufs by " KHR_EXTENSION " are zero copy by self-test",
 	[FAILED] = "the device takes a dma-buf by " KHR_EXTENSION " and works on other memory",
 	[BROKEN] = "the device refuses a dma-buf by " KHR_EXTENSION,
-	[HUNG] = "the self-test of dma-bufs by " KHR_EXTENSION " did not end",
 	[NO_SAMPLE] = "dma-bufs by " KHR_EXTENSION " are not proved: climport can make none for a "
 		      "self-test (/dev/udmabuf, /dev/dma_heap/system)",
 };
 
-static bool khr_probe(const struct device *device, const char *extensions, enum import_type type,
+static bool khr_probe(struct device *device, const char *extensions, enum import_type type,
 		      struct method *method)
 {
 	if (type != IMPORT_DMABUF)
@@ -38,12 +37,11 @@ static bool khr_probe(const struct device *device, const char *extensions, enum 
 }
 
 static cl_int khr_prove_memory(struct context *context, const struct import_region *region,
-			       cl_mem_flags flags, size_t align, bool *each)
+			       cl_mem_flags flags, size_t align)
 {
 	(void)region;
 	(void)flags;
 	(void)align;
-	*each = false;
 	return khr_prove_together(context, KHR_DMABUF);
 }
 
@@ -59,10 +57,11 @@ static cl_int khr_create(cl_context context, cl_mem_flags flags, struct import_r
 	return err;
 }
 
-static const struct proof *const khr_proofs[] = { &khr_image_proof, NULL };
+static const struct proof *const khr_proofs[] = { &khr_image_proof, &khr_together_proof, NULL };
 
 const struct method_ops method_khr_ops = {
 	.name = "khr",
+	.types = 1u << IMPORT_DMABUF,
 	.probe = khr_probe,
 	.create = khr_create,
 	.prove = khr_prove_memory,

@@ -25,31 +25,27 @@ static const char *const pages_says[] = {
 		   "copy",
 	[BROKEN] = "CL_MEM_USE_HOST_PTR copies on this device, and the device refuses pages as "
 		   "dma-bufs by " KHR_EXTENSION,
-	[HUNG] = "the self-test of pages as dma-bufs by " KHR_EXTENSION " did not end",
 	[NO_SAMPLE] =
 		"CL_MEM_USE_HOST_PTR copies on this device, and nobody makes a dma-buf of pages "
 		"(/dev/gdmabuf, /dev/udmabuf)",
 };
 
-/* A hang is the better reason. */
-static bool pages_probe(const struct device *device, const char *extensions, enum import_type type,
+static bool pages_probe(struct device *device, const char *extensions, enum import_type type,
 			struct method *method)
 {
-	struct method own = { .untested = false };
+	struct method own = { .unknown = false };
 
-	if (type != IMPORT_HOST || method->untested || method->hangs ||
-	    !khr_may_take(device, extensions, &own))
+	if (type != IMPORT_HOST || method->unknown || !khr_may_take(device, extensions, &own))
 		return false;
 	return khr_find_out(device, KHR_PAGES, pages_says, method);
 }
 
 static cl_int pages_prove(struct context *context, const struct import_region *region,
-			  cl_mem_flags flags, size_t align, bool *each)
+			  cl_mem_flags flags, size_t align)
 {
 	(void)region;
 	(void)flags;
 	(void)align;
-	*each = false;
 	return khr_prove_together(context, KHR_PAGES);
 }
 
@@ -119,6 +115,7 @@ static void pages_describe(const struct device *device, enum import_type type,
 
 const struct method_ops method_khr_pages_ops = {
 	.name = "khr",
+	.types = 1u << IMPORT_HOST,
 	.probe = pages_probe,
 	.create = pages_create,
 	.prove = pages_prove,

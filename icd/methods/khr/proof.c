@@ -2,14 +2,11 @@
 #include "icd/methods/khr/proof.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "icd/layer.h"
 #include "icd/methods/khr/buffer.h"
 #include "icd/objects/memobj_watch.h"
-#include "icd/selftest/job.h"
 #include "icd/selftest/session.h"
 
 #define PROOF_BYTES 4096
@@ -20,13 +17,6 @@ struct proof_sample {
 	struct import_region *dmabuf;
 	struct import_region *pages; /* of host memory, for the CPU; NULL: the dma-buf's mapping */
 	bool is_open;		     /* the CPU's access has begun */
-};
-
-struct proof_job {
-	struct job job;
-	enum khr_memory memory;
-	cl_uint num_devices;
-	cl_device_id devices[];
 };
 
 /* The region is held until the driver has destroyed the buffer. */
@@ -74,7 +64,8 @@ static cl_int proof_edge(cl_command_queue queue, bool begins, const cl_mem buffe
 		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
 }
 
-static cl_int proof_run_rounds(const struct proof_job *j, struct proof_sample *sample)
+static cl_int proof_run_rounds(const cl_device_id *devices, cl_uint num_devices,
+			       struct proof_sample *sample)
 {
 	const struct selftest_memory memory = {
 		.bytes = sample->pages ? sample->pages->addr : sample->dmabuf->addr,
@@ -89,7 +80,7 @@ static cl_int proof_run_rounds(const struct proof_job *j, struct proof_sample *s
 	cl_int result = proof_end(sample);
 
 	if (!result)
-		result = selftest_memory(j->devices, j->num_devices, &memory);
+		result = selftest_memory(devices, num_devices, &memory);
 	proof_close(sample);
 	return result;
 }
@@ -136,29 +127,15 @@ static enum tested proof_get_sample(enum khr_memory memory, struct proof_sample 
 	return PASSED;
 }
 
-static void proof_run(struct job *job)
-{
-	const struct proof_job *j = (struct proof_job *)job;
-	struct proof_sample sample = { NULL, NULL, false };
-
-	job->found = proof_get_sample(j->memory, &sample);
-	if (job->found != PASSED)
-		return;
-	job->found = session_judge(proof_run_rounds(j, &sample));
-	import_put(sample.dmabuf);
-	import_put(sample.pages);
-}
-
 enum tested khr_prove(const cl_device_id *devices, cl_uint num_devices, enum khr_memory memory)
 {
-	const size_t bytes = num_devices * sizeof(devices[0]);
-	struct proof_job *j = calloc(1, sizeof(*j) + bytes);
+	struct proof_sample sample = { NULL, NULL, false };
+	enum tested found = proof_get_sample(memory, &sample);
 
-	if (!j)
-		return UNTESTED;
-	j->job.run = proof_run;
-	j->memory = memory;
-	j->num_devices = num_devices;
-	memcpy(j->devices, devices, bytes);
-	return job_test(&j->job, JOB_COMPILE_LIMIT_MS);
+	if (found != PASSED)
+		return found;
+	found = session_judge(proof_run_rounds(devices, num_devices, &sample));
+	import_put(sample.dmabuf);
+	import_put(sample.pages);
+	return found;
 }

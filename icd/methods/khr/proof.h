@@ -16,7 +16,7 @@ enum khr_memory {
 };
 
 /*
- * Runs the self-test as a job, on each device of a context of @devices.  NO_SAMPLE: climport can make
+ * Runs the self-test on each device of a context of @devices.  NO_SAMPLE: climport can make
  * no such memory here.
  */
 enum tested khr_prove(const cl_device_id *devices, cl_uint num_devices, enum khr_memory memory);

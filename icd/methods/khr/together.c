@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/methods/khr/together.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "icd/config.h"
 #include "icd/methods/khr/device.h"
-#include "icd/selftest/job.h"
+#include "icd/probe/proof.h"
 #include "util/log.h"
-
-#define FOUND_BITS 3 /* of an enum tested */
 
 struct together {
 	struct context_data base;
-	/* By enum khr_memory: an enum tested, and above job_late() at the test. */
-	atomic_uint found[2];
+	atomic_uint found[2]; /* by enum khr_memory: an enum tested */
+	cl_platform_id platform;
 	cl_uint count;
 	cl_device_id roots[]; /* each once */
 };
@@ -46,6 +46,7 @@ static struct together *together_create(const struct context *context)
 	if (!t)
 		return NULL;
 	t->base.ops = &together_ops;
+	t->platform = context_platform(context);
 	for (size_t i = 0; i < count; i++)
 		together_add(t, device_root(ids[i]));
 	return t;
@@ -62,24 +63,54 @@ static struct together *together_get(struct context *context)
 	return mine ? (struct together *)context_data_add(context, &mine->base) : NULL;
 }
 
-/* What is known, or UNTESTED; a test that hung is run again when an abandoned job has ended. */
-static enum tested together_recall(const struct together *t, enum khr_memory memory)
+/* @words: enum khr_memory, and the devices' count and numbers. */
+static bool together_run_proof(cl_platform_id platform, const char *words, char *answer,
+			       size_t size)
 {
-	const unsigned int known = atomic_load(&t->found[memory]);
-	const enum tested found = known & ((1u << FOUND_BITS) - 1);
+	cl_device_id devices[FACTS_DEVICES];
+	unsigned int memory, count;
+	int used = 0;
 
-	return found == HUNG && known >> FOUND_BITS != job_late() ? UNTESTED : found;
+	if (sscanf(words, "%u %u%n", &memory, &count, &used) != 2 || memory > KHR_PAGES ||
+	    count > FACTS_DEVICES || !device_read_numbers(platform, words + used, devices, count))
+		return false;
+	snprintf(answer, size, "tested %d",
+		 (int)khr_prove(devices, count, (enum khr_memory)memory));
+	return true;
+}
+
+const struct proof khr_together_proof = {
+	.name = "khr_together",
+	.patience_ms = 65000, /* more than a probe process has */
+	.run = together_run_proof,
+};
+
+/* A driver that dies refuses. */
+static enum tested together_ask(const struct together *t, enum khr_memory memory)
+{
+	char words[PROBE_REQUEST_SIZE], line[PROBE_LINE_SIZE];
+	enum probe_end end;
+	int found;
+
+	snprintf(words, sizeof(words), "%d %u", (int)memory, t->count);
+	if (!device_write_numbers(t->platform, t->roots, t->count, words, sizeof(words)))
+		return UNTESTED;
+	end = proof_ask(t->platform, &khr_together_proof, words, line);
+	if (end == PROBE_ANSWERED && sscanf(line, "tested %d", &found) == 1)
+		return (enum tested)found;
+	log_debug("the self-test of the devices of a context: %s", line);
+	return probe_blames_driver(end) ? BROKEN : UNTESTED;
 }
 
 static enum tested together_find_out(struct together *t, enum khr_memory memory)
 {
-	enum tested found = together_recall(t, memory);
+	enum tested found = (enum tested)atomic_load(&t->found[memory]);
 
 	if (found != UNTESTED)
 		return found;
-	found = khr_prove(t->roots, t->count, memory);
-	if (found != UNTESTED)
-		atomic_store(&t->found[memory], found | job_late() << FOUND_BITS);
+	found = config_probe() == PROBE_HERE ? khr_prove(t->roots, t->count, memory)
+					     : together_ask(t, memory);
+	atomic_store(&t->found[memory], found);
 	return found;
 }
 
@@ -89,7 +120,6 @@ static cl_int together_refuse(enum tested found)
 		[UNTESTED] = "could not be tested this time",
 		[FAILED] = "work on other memory than a dma-buf that they take",
 		[BROKEN] = "refuse dma-bufs",
-		[HUNG] = "made a self-test hang",
 		[NO_SAMPLE] = "are not proved: climport can make no dma-buf for a self-test",
 	};
 

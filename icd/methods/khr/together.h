@@ -19,4 +19,6 @@
  */
 cl_int khr_prove_together(struct context *context, enum khr_memory memory);
 
+extern const struct proof khr_together_proof;
+
 #endif /* ICD_METHODS_KHR_TOGETHER_H */

@@ -123,7 +123,7 @@ static struct backing *buffer_of_registration(cl_context context, cl_mem_flags f
 }
 
 /* A registration that no buffer can cover is not pinned: it may be hardly used memory. */
-static cl_int buffer_get_descriptor(cl_context context, const struct opaque_coherency *device,
+static cl_int buffer_get_descriptor(cl_context context, const struct opaque_device *device,
 				    struct import_region *region, struct import_opaque *opaque)
 {
 	bool may_keep = context_is_owned(context) && backing_may_keep(opaque->share);
@@ -138,7 +138,7 @@ static cl_int buffer_get_descriptor(cl_context context, const struct opaque_cohe
 
 /* The driver's buffer of a registration, or one that a new descriptor is for. */
 static struct backing *buffer_get_backing(cl_context context, cl_mem_flags flags,
-					  const struct opaque_coherency *device,
+					  const struct opaque_device *device,
 					  struct import_region *region,
 					  struct import_opaque *opaque, cl_int *err)
 {
@@ -158,9 +158,9 @@ static struct backing *buffer_get_backing(cl_context context, cl_mem_flags flags
 	return buffer_of_own(context, flags, region, opaque, err);
 }
 
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
-		       const struct opaque_coherency *device, struct import_region *region,
-		       struct import_opaque *opaque, struct method_buffer *buffer)
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaque_device *device,
+		       struct import_region *region, struct import_opaque *opaque,
+		       struct method_buffer *buffer)
 {
 	cl_int err;
 	struct backing *backing = buffer_get_backing(context, flags, device, region, opaque, &err);

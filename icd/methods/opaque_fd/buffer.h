@@ -27,8 +27,8 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
  *
  * Returns CL_SUCCESS or an error, logged.
  */
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
-		       const struct opaque_coherency *device, struct import_region *region,
-		       struct import_opaque *opaque, struct method_buffer *buffer);
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaque_device *device,
+		       struct import_region *region, struct import_opaque *opaque,
+		       struct method_buffer *buffer);
 
 #endif /* ICD_METHODS_OPAQUE_FD_BUFFER_H */

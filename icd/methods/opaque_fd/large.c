@@ -82,35 +82,35 @@ static void large_format_uuid(const unsigned char *uuid, char text[LARGE_WORDS_S
 }
 
 /* The kept verdict, or the proof. */
-static void large_ask(const struct opaque_coherency *device, struct large_result *result)
+static void large_ask(const struct opaque_device *device, struct large_result *result)
 {
 	char words[LARGE_WORDS_SIZE];
 
 	large_format_uuid(device->uuid, words);
-	result->verdict = verdict_get(device->device, &large_proof, words, result->why);
-	large_note(device->device, result);
+	result->verdict = verdict_get(device->id, &large_proof, words, result->why);
+	large_note(device->id, result);
 }
 
 /* The record, or the proof, for which threads wait together. */
-static void large_find_out(const struct opaque_coherency *device, struct large_result *result)
+static void large_find_out(const struct opaque_device *device, struct large_result *result)
 {
 	char key[LARGE_KEY_SIZE];
 	THREAD_NO_CANCEL();
 
-	if (large_recall(device->device, result))
+	if (large_recall(device->id, result))
 		return;
 	result->verdict = VERDICT_UNANSWERED;
 	snprintf(result->why, sizeof(result->why), "no process is started within a fork()");
-	snprintf(key, sizeof(key), "%s %p", large_proof.name, (void *)device->device);
+	snprintf(key, sizeof(key), "%s %p", large_proof.name, (void *)device->id);
 	if (!question_begin(key, result, sizeof(*result)))
 		return;
-	if (!large_recall(device->device, result))
+	if (!large_recall(device->id, result))
 		large_ask(device, result);
 	question_end(key, result, sizeof(*result));
 }
 
 /* Apart from large_check(), whose frame is in every import. */
-static __attribute__((noinline)) cl_int large_prove(const struct opaque_coherency *device)
+static __attribute__((noinline)) cl_int large_prove(const struct opaque_device *device)
 {
 	struct large_result result;
 
@@ -131,19 +131,11 @@ static __attribute__((noinline)) cl_int large_prove(const struct opaque_coherenc
 	}
 }
 
-cl_int large_check(const struct opaque_coherency *device, const struct import_opaque *opaque)
+cl_int large_check(const struct opaque_device *device, const struct import_opaque *opaque)
 {
 	if (!opaque->is_on_device || opaque->size < LARGE_LEAST)
 		return CL_SUCCESS;
 	return large_prove(device);
-}
-
-bool large_is_refused(const struct opaque_coherency *device)
-{
-	char words[LARGE_WORDS_SIZE], why[VERDICT_WHY_SIZE];
-
-	large_format_uuid(device->uuid, words);
-	return verdict_recall(device->device, &large_proof, words, why) == VERDICT_FAILED;
 }
 
 /* The platform's device with the UUID in @text; NULL: none. */

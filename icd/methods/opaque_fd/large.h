@@ -34,10 +34,7 @@
  * import tries again: at once if the driver has survived, ten minutes later if a probe process was started
  * and has given no answer.  Errors are logged.
  */
-cl_int large_check(const struct opaque_coherency *device, const struct import_opaque *opaque);
-
-/* Whether the proof is known to fail.  Starts no process. */
-bool large_is_refused(const struct opaque_coherency *device);
+cl_int large_check(const struct opaque_device *device, const struct import_opaque *opaque);
 
 /* Of a device, whose UUID in hexadecimal digits is the words. */
 extern const struct proof large_proof;

@@ -30,11 +30,26 @@ static bool opaque_fd_is_discrete(cl_device_id id)
 	return !unified;
 }
 
-static bool opaque_fd_probe(const struct device *device, const char *extensions,
-			    enum import_type type, struct method *method)
+/*
+ * A dma-buf is taken as the mapped memory, or by the same descriptors: the answer for host memory holds.  If the
+ * driver itself takes host memory, the test has not run yet.
+ */
+static bool opaque_fd_test(struct device *device, enum import_type type, struct method *method)
 {
-	struct opaque_coherency coherency;
-	bool is_conclusive;
+	const struct method *host = &device->method[IMPORT_HOST];
+
+	if (type == IMPORT_HOST || (host->ops && !host->ops->create))
+		return coherency_test(device, method);
+	snprintf(method->why, sizeof(method->why),
+		 "made of this process's memory, or mapped by the CPU, as host memory: %.120s",
+		 host->why);
+	return device->exporters;
+}
+
+static bool opaque_fd_probe(struct device *device, const char *extensions, enum import_type type,
+			    struct method *method)
+{
+	bool takes;
 
 	if (!has_word(extensions, EXTENSION) || !opaque_fd_is_discrete(device->id) ||
 	    !next.clCreateBufferWithProperties) {
@@ -43,12 +58,10 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 		return false;
 	}
 	method->align = 1;
-	is_conclusive = coherency_get(device, &coherency);
-	method->hangs = coherency_hangs(&coherency);
-	method->untested = !is_conclusive && !method->hangs;
-	method->is_reason = !is_conclusive;
-	coherency_explain(&coherency, type, method->why);
-	return coherency_exporters(&coherency);
+	takes = opaque_fd_test(device, type, method);
+	method->unknown = device->is_short;
+	method->is_reason = method->unknown;
+	return takes;
 }
 
 /* The context's only device, the root of sub-devices; NULL for several devices. */
@@ -77,33 +90,27 @@ static const struct device *opaque_fd_only_device(cl_context context)
  * Whether the device is proved to see memory with a descriptor of an exporter.  The self-test is about
  * the host's memory: nothing has to be proved of the device's own.
  */
-static cl_int opaque_fd_check_coherency(const struct opaque_coherency *coherency,
-					const struct import_opaque *opaque)
+static cl_int opaque_fd_check(const struct device *device, const struct import_opaque *opaque)
 {
-	char why[COHERENCY_WHY_SIZE];
-
-	if (coherency->of[opaque->exporter] == COHERENT || opaque->is_on_device)
+	if (device->exporters & 1u << opaque->exporter || opaque->is_on_device)
 		return CL_SUCCESS;
-	coherency_explain(coherency, IMPORT_HOST, why);
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
-		  import_exporter_get(opaque->exporter)->name, why);
+		  import_exporter_get(opaque->exporter)->name, device->method[IMPORT_HOST].why);
 	return CL_INVALID_OPERATION;
 }
 
 static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
-				    struct import_region *region,
-				    const struct opaque_coherency *coherency,
-				    struct import_opaque *opaque, struct method_buffer *buffer)
+				    struct import_region *region, const struct device *device,
+				    const struct opaque_device *own, struct import_opaque *opaque,
+				    struct method_buffer *buffer)
 {
-	cl_int err = part_check_offset(region, opaque->offset, coherency->align);
+	cl_int err = part_check_offset(region, opaque->offset, own->align);
 
 	if (!err)
-		err = large_check(coherency, opaque);
+		err = large_check(own, opaque);
 	if (!err)
-		err = opaque_fd_check_coherency(coherency, opaque);
-	if (err)
-		return err;
-	return opaque_fd_build(context, flags, coherency, region, opaque, buffer);
+		err = opaque_fd_check(device, opaque);
+	return err ? err : opaque_fd_build(context, flags, own, region, opaque, buffer);
 }
 
 /* The driver's buffer keeps the memory. */
@@ -112,23 +119,20 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 {
 	const struct device *device = opaque_fd_only_device(context);
 	struct import_opaque opaque;
-	struct opaque_coherency coherency;
-	char why[COHERENCY_WHY_SIZE];
+	struct opaque_device own;
 	cl_int err;
 
 	(void)align; /* in the descriptor: part_check_offset() */
 	if (!device)
 		return CL_INVALID_OPERATION;
-	coherency_get_last(device, &coherency);
-	if (!coherency_exporters(&coherency)) {
-		coherency_explain(&coherency, IMPORT_HOST, why);
-		log_error("the device could not be tested: %s", why);
+	if (!opaque_device_get(device, &own)) {
+		log_error("the device does not tell its CL_DEVICE_UUID_KHR now");
 		return CL_OUT_OF_RESOURCES;
 	}
-	err = error_to_cl(import_opaque(region, coherency.uuid, &opaque));
+	err = error_to_cl(import_opaque(region, own.uuid, &opaque));
 	if (err)
 		return err;
-	err = opaque_fd_create_from(context, flags, region, &coherency, &opaque, buffer);
+	err = opaque_fd_create_from(context, flags, region, device, &own, &opaque, buffer);
 	if (opaque.fd >= 0)
 		close(opaque.fd);
 	return err;
@@ -146,13 +150,10 @@ static bool opaque_fd_takes_pages(unsigned int exporters)
 static void opaque_fd_describe(const struct device *device, enum import_type type,
 			       struct method_memory *memory)
 {
-	struct opaque_coherency coherency;
-	bool takes_pages;
+	const bool takes_pages = opaque_fd_takes_pages(device->exporters);
 
 	memory->by_uuid = true;
-	coherency_get_last(device, &coherency);
-	takes_pages = opaque_fd_takes_pages(coherency_exporters(&coherency));
-	memory->address_align = coherency.align;
+	memory->address_align = device->base_align;
 	memory->by_uuid_alone = !takes_pages;
 	if (takes_pages && type == IMPORT_HOST)
 		memory->kept = import_describe_kept();
@@ -167,6 +168,7 @@ static const struct proof *const opaque_fd_proofs[] = { &large_proof, NULL };
  */
 const struct method_ops method_opaque_fd_ops = {
 	.name = "opaque_fd",
+	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = opaque_fd_probe,
 	.create = opaque_fd_create,
 	.create_sub_buffer = part_create_sub_buffer,

@@ -31,7 +31,7 @@ bool vmm_is_granular(uint64_t n)
 	return n && n % FAKE_CUDA_GRANULARITY == 0;
 }
 
-/* The free memory of devices, in bytes: the environment says so to child processes, too. */
+/* The free memory, in bytes: the environment says so to child processes, too. */
 static size_t physical_free(void)
 {
 	const char *bytes = getenv("FAKE_CUDA_FREE");
@@ -60,7 +60,7 @@ int handle_create(struct handle **out, size_t size, const struct cuda_properties
 
 	if (!properties_are_valid(p) || !vmm_is_granular(size))
 		return CUDA_INVALID_VALUE;
-	if (size >> 40 || (p->location.type == CUDA_LOCATION_DEVICE && size > physical_free()))
+	if (size >> 40 || size > physical_free())
 		return CUDA_OUT_OF_MEMORY;
 	h = driver_malloc(sizeof(*h));
 	if (!h)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/facts/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The names in methods/, and none. */
+static const char *const method_names[] = { "-", "?", "native", "opaque_fd", "khr", "host_ptr" };
+
+static const char *const type_names[IMPORT_TYPES] = {
+	[IMPORT_HOST] = "host",
+	[IMPORT_DMABUF] = "dma_buf",
+};
+
+void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *driver)
+{
+	snprintf(name, FACTS_NAME_SIZE, "%.64s, driver %s", device ? device : "",
+		 driver ? driver : "");
+	for (char *c = name; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+}
+
+size_t facts_format(const struct facts *facts, unsigned int number, char *text, size_t size)
+{
+	char rule[HOST_RULE_LINE_SIZE];
+	size_t used = (size_t)snprintf(text, size, "device %u %s\n", number, facts->name);
+
+	for (int i = 0; i < IMPORT_TYPES && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s %s %zu %s\n", type_names[i],
+					 facts->type[i].method, facts->type[i].align,
+					 facts->type[i].why);
+	host_rule_format(&facts->rule, rule);
+	if (used < size)
+		used += (size_t)snprintf(text + used, size - used,
+					 "image2d %d\nrule %s\nexporters %x %d\nend\n",
+					 facts->image2d, rule, facts->exporters, facts->is_short);
+	return used;
+}
+
+/* Takes a word and a space from a line.  False: the line begins with another word. */
+static bool facts_skip_word(const char **line, const char *word)
+{
+	const size_t length = strlen(word);
+
+	if (strncmp(*line, word, length) != 0 || (*line)[length] != ' ')
+		return false;
+	*line += length + 1;
+	return true;
+}
+
+static bool facts_is_method(const char *name)
+{
+	for (size_t i = 0; i < sizeof(method_names) / sizeof(method_names[0]); i++)
+		if (!strcmp(method_names[i], name))
+			return true;
+	return false;
+}
+
+static bool facts_parse_type(const char *line, struct facts_type *type)
+{
+	int used = 0;
+
+	if (sscanf(line, "%15s %zu%n", type->method, &type->align, &used) != 2 || !used ||
+	    line[used] != ' ' || !facts_is_method(type->method))
+		return false;
+	return (size_t)snprintf(type->why, sizeof(type->why), "%s", line + used + 1) <
+	       sizeof(type->why);
+}
+
+static void facts_set_died(struct facts *facts, const char *why)
+{
+	facts->has_died = true;
+	for (int i = 0; i < IMPORT_TYPES; i++) {
+		strcpy(facts->type[i].method, "-");
+		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
+	}
+}
+
+static bool facts_parse_switch(const char *text, bool *value)
+{
+	if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+		return false;
+	*value = *text == '1';
+	return true;
+}
+
+static bool facts_parse_exporters(const char *line, struct facts *facts)
+{
+	int used = 0;
+
+	return sscanf(line, "%x %n", &facts->exporters, &used) == 1 && used &&
+	       facts_parse_switch(line + used, &facts->is_short);
+}
+
+/* A line of a section.  False: it is none. */
+static bool facts_parse_line(const char *line, struct facts *facts)
+{
+	for (int i = 0; i < IMPORT_TYPES; i++)
+		if (facts_skip_word(&line, type_names[i]))
+			return facts_parse_type(line, &facts->type[i]);
+	if (facts_skip_word(&line, "rule"))
+		return host_rule_parse(line, &facts->rule);
+	if (facts_skip_word(&line, "exporters"))
+		return facts_parse_exporters(line, facts);
+	if (facts_skip_word(&line, "image2d"))
+		return facts_parse_switch(line, &facts->image2d);
+	if (!facts_skip_word(&line, "died"))
+		return false;
+	facts_set_died(facts, line);
+	return true;
+}
+
+static bool facts_is_whole(const struct facts *facts)
+{
+	return *facts->type[IMPORT_HOST].method && *facts->type[IMPORT_DMABUF].method;
+}
+
+/* Takes a section's lines from @text, up to the line "end". */
+static bool facts_parse_section(char **text, struct facts *facts)
+{
+	char *line;
+
+	while ((line = strsep(text, "\n")) && strcmp(line, "end") != 0)
+		if (!facts_parse_line(line, facts))
+			return false;
+	return line && facts_is_whole(facts);
+}
+
+/* "device NUMBER NAME" */
+static bool facts_parse_device(const char *line, unsigned int number, struct facts *facts)
+{
+	char *end;
+
+	if (!facts_skip_word(&line, "device") || strtoul(line, &end, 10) != number || end == line ||
+	    *end != ' ')
+		return false;
+	snprintf(facts->name, sizeof(facts->name), "%s", end + 1);
+	return true;
+}
+
+/* Of @sections devices. */
+static bool facts_parse_copy(char *text, struct facts_record *record, unsigned int sections)
+{
+	while (text && *text) {
+		struct facts *facts = &record->device[record->count];
+
+		if (record->count == sections ||
+		    !facts_parse_device(strsep(&text, "\n"), record->count, facts) ||
+		    !facts_parse_section(&text, facts))
+			return false;
+		record->count++;
+	}
+	return true;
+}
+
+struct facts_record *facts_parse(const char *text)
+{
+	const unsigned int sections = facts_count_sections(text);
+	struct facts_record *record =
+		calloc(1, sizeof(*record) + sections * sizeof(record->device[0]));
+	char *copy = record && sections <= FACTS_DEVICES ? strdup(text) : NULL;
+
+	if (!copy || !facts_parse_copy(copy, record, sections)) {
+		free(record);
+		record = NULL;
+	}
+	free(copy);
+	return record;
+}
+
+unsigned int facts_count_sections(const char *text)
+{
+	static const char end[] = "\nend\n";
+	unsigned int count = 0;
+
+	while ((text = strstr(text, end))) {
+		text += sizeof(end) - 2; /* the newline may begin the next */
+		count++;
+	}
+	return count;
+}
+
+bool facts_are_whole(const struct facts_record *record)
+{
+	for (unsigned int i = 0; i < record->count; i++) {
+		const struct facts *facts = &record->device[i];
+
+		if (facts->is_short || !strcmp(facts->type[IMPORT_HOST].method, "?") ||
+		    !strcmp(facts->type[IMPORT_DMABUF].method, "?"))
+			return false;
+	}
+	return record->count;
+}

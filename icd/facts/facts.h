@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The record of a platform: what is known of each of its root devices.  climport-probe makes records
+ * (queries/make_facts.h), applications read them (facts/store.h).  A record is text:
+ *
+ *	device NUMBER NAME	in the order of clGetDeviceIDs()
+ *	host METHOD ALIGN WHY	"-": the device takes no such memory; "?": unknown now
+ *	dma_buf METHOD ALIGN WHY
+ *	image2d 0|1
+ *	rule ...		struct host_rule
+ *	exporters BITS 0|1	1: one could not be tested now
+ *	end
+ *
+ * A device whose test ended its process has "died WHY" before "end", and perhaps nothing else.
+ */
+#ifndef ICD_FACTS_FACTS_H
+#define ICD_FACTS_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "icd/facts/host_rule.h"
+#include "import/import.h"
+
+#define FACTS_DEVICES 64
+#define FACTS_METHOD_SIZE 16
+#define FACTS_WHY_SIZE 192
+#define FACTS_NAME_SIZE 128
+#define FACTS_SECTION_SIZE 1024					     /* bytes: of a device */
+#define FACTS_TEXT_SIZE ((size_t)FACTS_DEVICES * FACTS_SECTION_SIZE) /* bytes: of a record */
+
+/* How a device takes a type of memory. */
+struct facts_type {
+	char method[FACTS_METHOD_SIZE]; /* a method's name; "-" or "?" */
+	size_t align;			/* bytes: of addresses and sizes */
+	char why[FACTS_WHY_SIZE];	/* a sentence */
+};
+
+struct facts {
+	char name[FACTS_NAME_SIZE]; /* of device and driver: another may have come in its place */
+	struct facts_type type[IMPORT_TYPES];
+	bool image2d;		/* 2D images on imports are the layer's */
+	struct host_rule rule;	/* of the method host_ptr */
+	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
+	bool is_short;		/* ... and another could not be tested now */
+	bool has_died;		/* the driver died or hung in the tests */
+};
+
+struct facts_record {
+	unsigned int count; /* of devices; those behind are unknown */
+	struct facts device[];
+};
+
+/* The name as records have it: in one line, and shortened.  NULL: unknown. */
+void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *driver);
+
+/* The section of a device.  Returns the length; more than @size: no room. */
+size_t facts_format(const struct facts *facts, unsigned int number, char *text, size_t size);
+
+/* The caller frees the record.  NULL: no memory, or the text is no record, or cut off within a section. */
+struct facts_record *facts_parse(const char *text);
+
+/* The sections that have ended, in a text that may be cut off. */
+unsigned int facts_count_sections(const char *text);
+
+/* Whether nothing is unknown in a record: others are not kept. */
+bool facts_are_whole(const struct facts_record *record);
+
+#endif /* ICD_FACTS_FACTS_H */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/facts/host_rule.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+struct access {
+	cl_mem_flags flag;
+	const char *name;
+};
+
+static const struct access of_kernels[] = {
+	{ CL_MEM_READ_ONLY, "CL_MEM_READ_ONLY" },
+	{ CL_MEM_WRITE_ONLY, "CL_MEM_WRITE_ONLY" },
+	{ CL_MEM_READ_WRITE, "CL_MEM_READ_WRITE" },
+};
+
+static const struct access of_host[] = {
+	{ 0, "" },
+	{ CL_MEM_HOST_READ_ONLY, " | CL_MEM_HOST_READ_ONLY" },
+	{ CL_MEM_HOST_WRITE_ONLY, " | CL_MEM_HOST_WRITE_ONLY" },
+	{ CL_MEM_HOST_NO_ACCESS, " | CL_MEM_HOST_NO_ACCESS" },
+};
+
+#define HOST_ACCESSES (sizeof(of_host) / sizeof(of_host[0]))
+
+unsigned int host_rule_access(cl_mem_flags flags)
+{
+	const unsigned int kernel = flags & CL_MEM_READ_ONLY	? 0
+				    : flags & CL_MEM_WRITE_ONLY ? 1
+								: 2;
+	unsigned int host = HOST_ACCESSES - 1;
+
+	while (host && !(flags & of_host[host].flag))
+		host--;
+	return kernel * HOST_ACCESSES + host;
+}
+
+cl_mem_flags host_rule_flags(unsigned int access)
+{
+	return of_kernels[access / HOST_ACCESSES].flag | of_host[access % HOST_ACCESSES].flag;
+}
+
+const char *host_rule_kind_name(enum import_kind kind)
+{
+	static const char *const names[IMPORT_KINDS] = {
+		[IMPORT_ANONYMOUS] = "anonymous memory",
+		[IMPORT_FILE_PRIVATE] = "a private mapping of a file",
+		[IMPORT_FILE_SHARED] = "a shared mapping of a file",
+		[IMPORT_SHMEM] = "shared memory",
+		[IMPORT_SHMEM_PRIVATE] = "a private mapping of shared memory",
+		[IMPORT_HUGE] = "huge pages",
+		[IMPORT_HUGE_SHARED] = "shared huge pages",
+		[IMPORT_OF_DMABUF] = "a mapping of a dma-buf",
+		[IMPORT_OTHER] = "a device's mapping",
+		[IMPORT_UNWRITABLE] = "a mapping without write permission",
+		[IMPORT_SEVERAL] = "a range of several mappings",
+	};
+
+	return names[kind];
+}
+
+/* Logs the property that is outside the rule. */
+static void host_rule_explain(const struct host_rule *rule, unsigned int kinds, unsigned int access,
+			      const void *addr, size_t size)
+{
+	if (!rule->align) {
+		log_error("host memory is not zero copy on this device");
+	} else if (((uintptr_t)addr | size) & (rule->align - 1)) {
+		log_error("%zu bytes at %p are not proved to be zero copy on this device, which "
+			  "takes "
+			  "multiples of %zu bytes",
+			  size, addr, rule->align);
+	} else if (kinds & ~rule->kinds) {
+		const int kind = __builtin_ctz(kinds & ~rule->kinds);
+
+		log_error("%s is not proved to be zero copy on this device",
+			  host_rule_kind_name((enum import_kind)kind));
+	} else if (!(rule->accesses & 1u << access)) {
+		log_error("%s%s is not proved to be zero copy on this device",
+			  of_kernels[access / HOST_ACCESSES].name,
+			  of_host[access % HOST_ACCESSES].name);
+	} else {
+		log_error("%zu bytes are not proved to be zero copy on this device: %zu bytes are",
+			  size, rule->largest);
+	}
+}
+
+cl_int host_rule_check(const struct host_rule *rule, unsigned int kinds, cl_mem_flags flags,
+		       const void *addr, size_t size)
+{
+	const unsigned int access = host_rule_access(flags);
+
+	if (!(((uintptr_t)addr | size) & (rule->align - 1)) &&
+	    (rule->own_address ||
+	     (!(kinds & ~rule->kinds) && rule->accesses & 1u << access && size <= rule->largest)))
+		return CL_SUCCESS;
+	host_rule_explain(rule, kinds, access, addr, size);
+	return CL_INVALID_OPERATION;
+}
+
+void host_rule_format(const struct host_rule *rule, char line[HOST_RULE_LINE_SIZE])
+{
+	snprintf(line, HOST_RULE_LINE_SIZE,
+		 "align %zu, own %d, largest %zu, kinds %x, accesses %x end", rule->align,
+		 rule->own_address, rule->largest, rule->kinds, rule->accesses);
+}
+
+/* A line that was written by another program version, or cut off, is no rule. */
+bool host_rule_parse(const char *line, struct host_rule *rule)
+{
+	struct host_rule r;
+	int own, length = 0;
+
+	if (sscanf(line, "align %zu, own %d, largest %zu, kinds %x, accesses %x end%n", &r.align,
+		   &own, &r.largest, &r.kinds, &r.accesses, &length) != 5 ||
+	    !length || line[length])
+		return false;
+	r.own_address = own;
+	*rule = r;
+	return r.align <= (size_t)sysconf(_SC_PAGESIZE) && !(r.align & (r.align - 1)) &&
+	       (own == 0 || own == 1) && !(r.kinds >> IMPORT_KINDS) &&
+	       !(r.accesses >> HOST_RULE_ACCESSES);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/facts/store.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "icd/config.h"
+#include "icd/probe/proof.h"
+#include "icd/selftest/identity.h"
+#include "icd/selftest/result_cache.h"
+#include "icd/text.h"
+#include "util/lock.h"
+#include "util/log.h"
+#include "util/restricted.h"
+#include "util/thread.h"
+
+#define REVISION 1    /* of the tests: with a new number every driver is tested again */
+#define PAUSE 1	      /* seconds until an import asks again, or as long as the last attempt took */
+#define QUERY_MS 2000 /* most drivers start in less than a second */
+#define IMPORT_MS 65000 /* longer than the tests of one device may take */
+
+struct platform_facts {
+	struct platform_facts *next;
+	cl_platform_id platform;
+	struct facts_record *record; /* NULL: unknown */
+	bool is_looked_for;	     /* there is no use in looking for a kept one */
+	bool is_asked;		     /* a thread is looking */
+	enum facts_wait waited;	     /* the last to ask climport-probe */
+	time_t again;		     /* seconds: no import asks before then */
+	char why[FACTS_WHY_SIZE];    /* the record is unknown */
+};
+
+static void facts_in_child(struct lock *lock);
+
+LOCK_DEFINE_IN_CHILD(facts_lock, LOCK_LAST,
+		     facts_in_child); /* the list, and all in it but records */
+static struct platform_facts *platforms GUARDED_BY(facts_lock);
+static pthread_cond_t facts_changed = PTHREAD_COND_INITIALIZER;
+
+/* The thread that looks for a record is not in the child. */
+static void facts_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
+{
+	(void)lock;
+	pthread_cond_init(&facts_changed, NULL);
+	for (struct platform_facts *p = platforms; p; p = p->next)
+		p->is_asked = false;
+}
+
+static time_t facts_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+/* NULL: the platform is unknown.  @lasting: a record may be kept. */
+static char *facts_key(cl_platform_id platform, bool *lasting)
+{
+	char *identity = identity_platform(platform, lasting);
+	char *key = identity ? text_create("facts %d, %s", REVISION, identity) : NULL;
+
+	free(identity);
+	*lasting &= key != NULL;
+	return key;
+}
+
+/* Whether every device takes something, so that nothing better can be hoped for. */
+static bool facts_are_good(const struct facts_record *record)
+{
+	for (unsigned int i = 0; i < record->count; i++)
+		if (record->device[i].has_died ||
+		    (!strcmp(record->device[i].type[IMPORT_HOST].method, "-") &&
+		     !strcmp(record->device[i].type[IMPORT_DMABUF].method, "-")))
+			return false;
+	return record->count;
+}
+
+/* The caller frees the record. */
+static struct facts_record *facts_read_kept(const char *key)
+{
+	char *text = malloc(FACTS_TEXT_SIZE);
+	struct facts_record *record = NULL;
+	bool is_recent;
+
+	if (text && result_cache_get_recent(key, text, FACTS_TEXT_SIZE, &is_recent))
+		record = facts_parse(text);
+	free(text);
+	if (!record || is_recent || facts_are_good(record))
+		return record;
+	free(record);
+	return NULL;
+}
+
+/* A driver may have died for the limits of a process: such records have keys with the limits. */
+static struct facts_record *facts_recall_by_key(const char *key)
+{
+	struct facts_record *record = facts_read_kept(key);
+	char *limited = record ? NULL : identity_add_limits(key);
+
+	if (limited)
+		record = facts_read_kept(limited);
+	free(limited);
+	return record;
+}
+
+static struct facts_record *facts_recall(cl_platform_id platform)
+{
+	bool lasting;
+	char *key = facts_key(platform, &lasting);
+	struct facts_record *record = lasting ? facts_recall_by_key(key) : NULL;
+
+	free(key);
+	return record;
+}
+
+static bool facts_have_died(const struct facts_record *record)
+{
+	for (unsigned int i = 0; i < record->count; i++)
+		if (record->device[i].has_died)
+			return true;
+	return false;
+}
+
+void facts_keep(cl_platform_id platform, const char *text)
+{
+	struct facts_record *record = facts_parse(text);
+	bool lasting;
+	char *key = facts_key(platform, &lasting), *limited = NULL;
+
+	if (record && lasting && facts_are_whole(record)) {
+		if (facts_have_died(record))
+			limited = identity_add_limits(key);
+		if (limited || !facts_have_died(record))
+			result_cache_set(limited ? limited : key, text);
+	}
+	free(limited);
+	free(key);
+	free(record);
+}
+
+static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_wait wait,
+					    char why[FACTS_WHY_SIZE])
+{
+	char *text = malloc(FACTS_TEXT_SIZE);
+	struct facts_record *record = NULL;
+	enum probe_end end;
+
+	snprintf(why, FACTS_WHY_SIZE, "no memory");
+	if (!text)
+		return NULL;
+	end = proof_ask_facts(platform, wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text,
+			      FACTS_TEXT_SIZE);
+	snprintf(why, FACTS_WHY_SIZE, "%.*s", FACTS_WHY_SIZE - 1,
+		 end == PROBE_ANSWERED ? "climport-probe answers nonsense" : text);
+	if (end == PROBE_ANSWERED)
+		record = facts_parse(text);
+	free(text);
+	return record;
+}
+
+static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_wait wait,
+					   char why[FACTS_WHY_SIZE])
+{
+	struct facts_record *record = facts_recall(platform);
+
+	if (record || wait == FACTS_KEPT)
+		return record;
+	record = facts_ask_probe(platform, wait, why);
+	if (!record) /* at the last moment */
+		record = facts_recall(platform);
+	if (!record)
+		log_debug("nothing is known of the platform's devices: %s", why);
+	return record;
+}
+
+static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUIRES(facts_lock)
+{
+	struct platform_facts *p = platforms;
+
+	while (p && p->platform != platform)
+		p = p->next;
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->platform = platform;
+	p->next = platforms;
+	platforms = p;
+	return p;
+}
+
+/*
+ * Whether to be content with what is known, and not to ask.  A program that has restricted its system calls opens no
+ * file and starts no process.  Seccomp's strict mode kills for the question as well: CLIMPORT_PROBE=off asks nothing.
+ */
+static bool facts_is_enough(const struct platform_facts *p, enum facts_wait wait)
+{
+	if (p->record && (facts_are_whole(p->record) || wait != FACTS_IMPORT))
+		return true;
+	if (config_probe() == PROBE_DEFAULT && restricted_is_entered())
+		return true;
+	if (wait == FACTS_KEPT || config_probe() == PROBE_OFF)
+		return p->is_looked_for;
+	if (wait == FACTS_QUERY) /* one wait is enough */
+		return p->waited != FACTS_KEPT;
+	return p->waited == FACTS_IMPORT && facts_clock() <= p->again;
+}
+
+/* A query waits no longer for another thread's import than for climport-probe itself. */
+static void facts_wait_for_thread(const struct platform_facts *p, enum facts_wait wait)
+	REQUIRES(facts_lock)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += QUERY_MS / 1000;
+	while (p->is_asked &&
+	       !lock_wait(&facts_lock, &facts_changed, wait == FACTS_QUERY ? &end : NULL))
+		;
+}
+
+/* Whether the caller is to ask.  Otherwise @record and @why are set. */
+static bool facts_begin(struct platform_facts *p, enum facts_wait wait,
+			const struct facts_record **record, char why[FACTS_WHY_SIZE])
+	REQUIRES(facts_lock)
+{
+	if (p->is_asked && wait != FACTS_KEPT)
+		facts_wait_for_thread(p, wait);
+	*record = p->record;
+	snprintf(why, FACTS_WHY_SIZE, "%s",
+		 p->is_asked ? "another thread has asked climport-probe"
+		 : *p->why   ? p->why
+			     : "nobody has tested the driver: climport info does");
+	if (p->is_asked || facts_is_enough(p, wait))
+		return false;
+	p->is_asked = true;
+	return true;
+}
+
+/* What was known stays if nothing more is known.  Threads may still read an older record. */
+static const struct facts_record *facts_end(struct platform_facts *p, struct facts_record *record,
+					    enum facts_wait wait, time_t started, const char *why)
+{
+	const time_t now = facts_clock(), taken = now - started;
+
+	lock_acquire(&facts_lock);
+	p->is_asked = false;
+	p->is_looked_for = true;
+	if (record)
+		p->record = record;
+	if (wait != FACTS_KEPT) {
+		p->again = now + (taken > PAUSE ? taken : PAUSE);
+		p->waited = wait;
+		snprintf(p->why, sizeof(p->why), "%s", why);
+	}
+	record = p->record;
+	pthread_cond_broadcast(&facts_changed);
+	lock_release(&facts_lock);
+	return record;
+}
+
+const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wait,
+				     char why[FACTS_WHY_SIZE])
+{
+	const struct facts_record *record = NULL;
+	struct platform_facts *p;
+	time_t started;
+	bool is_mine;
+	THREAD_NO_CANCEL();
+
+	snprintf(why, FACTS_WHY_SIZE, "no memory");
+	lock_acquire(&facts_lock);
+	p = facts_find_platform(platform);
+	is_mine = p && facts_begin(p, wait, &record, why);
+	lock_release(&facts_lock);
+	if (!is_mine)
+		return record;
+	started = facts_clock();
+	return facts_end(p, facts_find_out(platform, wait, why), wait, started, why);
+}
+
+/* With and without the limits of a driver that died. */
+static void facts_remove_kept(const char *key)
+{
+	char *limited = identity_add_limits(key);
+
+	result_cache_remove(key);
+	if (limited)
+		result_cache_remove(limited);
+	free(limited);
+}
+
+/* Threads may still read the record. */
+void facts_forget(cl_platform_id platform)
+{
+	struct platform_facts *p;
+	bool lasting;
+	char *key;
+	THREAD_NO_CANCEL();
+
+	key = facts_key(platform, &lasting);
+	if (lasting)
+		facts_remove_kept(key);
+	free(key);
+	lock_acquire(&facts_lock);
+	p = facts_find_platform(platform);
+	if (p) {
+		p->record = NULL;
+		p->waited = FACTS_KEPT;
+	}
+	lock_release(&facts_lock);
+}

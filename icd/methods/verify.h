@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CLIMPORT_VERIFY=1: an import proves itself with data before the program has it.  For bug reports, and for drivers
+ * whose habits no self-test has met: the rules that imports rely on are made of what a self-test has tried.
+ */
+#ifndef ICD_METHODS_VERIFY_H
+#define ICD_METHODS_VERIFY_H
+
+#include "icd/methods/method.h"
+
+/**
+ * verify_import - do kernels work on the memory of an import?
+ * @flags: of the import
+ * @align: as for method_ops.create
+ *
+ * Kernels write through buffers of the method, in a context of their own, to four bytes at the beginning, the middle
+ * and the end, which get their old values back: no other thread and no device may use the memory meanwhile.  Memory
+ * that the CPU or the import may not write, or of fewer bytes, is not verified, and a message says so.
+ *
+ * Returns CL_SUCCESS, or an error, logged: CL_INVALID_OPERATION, the driver copies; or what the driver returned.
+ */
+cl_int verify_import(const struct context *context, const struct method_ops *ops,
+		     struct import_region *region, cl_mem_flags flags, size_t align);
+
+#endif /* ICD_METHODS_VERIFY_H */

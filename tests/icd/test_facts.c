@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of platforms as text (icd/facts/facts.h). */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/facts/facts.h"
+
+static const char whole[] = "device 0 a device\n"
+			    "host host_ptr 64 by self-test\n"
+			    "dma_buf - 0 no dma-buf\n"
+			    "image2d 1\n"
+			    "rule align 64, own 0, largest 1048576, kinds 3, accesses fff end\n"
+			    "exporters 5 0\n"
+			    "end\n";
+
+static const struct facts known = {
+	.name = "a device",
+	.type = { [IMPORT_HOST] = { "host_ptr", 64, "by self-test" },
+		  [IMPORT_DMABUF] = { "-", 0, "no dma-buf" } },
+	.image2d = true,
+	.rule = { .align = 64, .largest = 1048576, .kinds = 3, .accesses = 0xfff },
+	.exporters = 5,
+};
+
+/* A record of @count devices. */
+static char *facts_write_record(unsigned int count)
+{
+	char *text = calloc(count, FACTS_SECTION_SIZE);
+	size_t used = 0;
+
+	EXPECT(text);
+	for (unsigned int i = 0; i < count; i++)
+		used += facts_format(&known, i, text + used, FACTS_SECTION_SIZE);
+	return text;
+}
+
+/* The number of devices; -1: no record. */
+static int facts_count(const char *text)
+{
+	struct facts_record *record = facts_parse(text);
+	const int count = record ? (int)record->count : -1;
+
+	free(record);
+	return count;
+}
+
+TEST(text, "A record is the text that the header describes.")
+{
+	char text[FACTS_SECTION_SIZE];
+
+	EXPECT_EQ(facts_format(&known, 0, text, sizeof(text)), strlen(whole));
+	EXPECT(!strcmp(text, whole));
+}
+
+static const struct name {
+	const char *name, *device, *driver, *is;
+} names[] = {
+	{ "of_both", "a device", "1.0", "a device, driver 1.0" },
+	{ "of_lines", "a\ndevice", "1\n0", "a device, driver 1 0" },
+	{ "unknown", NULL, NULL, ", driver " },
+	{ "cut", "0123456789012345678901234567890123456789012345678901234567890123456789",
+	  "0123456789012345678901234567890123456789012345678901234567890123456789",
+	  "0123456789012345678901234567890123456789012345678901234567890123"
+	  ", driver 012345678901234567890123456789012345678901234567890123" },
+};
+
+TEST_EACH(called, struct name, names,
+	  "A device has its name and its driver's version, in one short line.")
+{
+	char name[FACTS_NAME_SIZE];
+
+	facts_set_name(name, row->device, row->driver);
+	EXPECT(!strcmp(name, row->is));
+}
+
+static const struct example {
+	const char *name;
+	struct facts facts;
+} examples[] = {
+	{ "nothing", { .type = { { .method = "-" }, { .method = "-" } } } },
+	{ "unknown",
+	  { .type = { { "?", 0, "no memory: later" }, { "?", 0, "end" } }, .is_short = true } },
+	{ "names",
+	  { .name = "end", .type = { { .method = "native" }, { .method = "opaque_fd" } } } },
+	{ "own_address",
+	  { .name = " a  b ",
+	    .type = { { "host_ptr", 1, " two  blanks " }, { "khr", 4096, "host - 0" } },
+	    .rule = { .align = 1, .own_address = true, .largest = (size_t)1 << 40 },
+	    .exporters = 0xffffffff } },
+};
+
+TEST_EACH(inverse, struct example, examples, "What is written is read as it was.")
+{
+	char text[FACTS_SECTION_SIZE];
+	struct facts_record *record;
+	const struct facts *a = &row->facts, *b;
+
+	EXPECT(facts_format(a, 0, text, sizeof(text)) < sizeof(text));
+	record = facts_parse(text);
+	EXPECT(record);
+	EXPECT_EQ(record->count, 1);
+	b = &record->device[0];
+	EXPECT(!strcmp(a->name, b->name));
+	for (int i = 0; i < IMPORT_TYPES; i++) {
+		EXPECT(!strcmp(a->type[i].method, b->type[i].method));
+		EXPECT(!strcmp(a->type[i].why, b->type[i].why));
+		EXPECT_EQ(a->type[i].align, b->type[i].align);
+	}
+	EXPECT_EQ(a->image2d, b->image2d);
+	EXPECT_EQ(a->rule.align, b->rule.align);
+	EXPECT_EQ(a->rule.own_address, b->rule.own_address);
+	EXPECT_EQ(a->rule.largest, b->rule.largest);
+	EXPECT_EQ(a->rule.kinds, b->rule.kinds);
+	EXPECT_EQ(a->rule.accesses, b->rule.accesses);
+	EXPECT_EQ(a->exporters, b->exporters);
+	EXPECT_EQ(a->is_short, b->is_short);
+	EXPECT(!b->has_died);
+	free(record);
+}
+
+TEST(longest, "A section with the longest sentences and name has room, and is read as it was.")
+{
+	struct facts facts = known;
+	char text[FACTS_SECTION_SIZE];
+	struct facts_record *record;
+
+	memset(facts.name, 'n', sizeof(facts.name) - 1);
+	for (int i = 0; i < IMPORT_TYPES; i++)
+		memset(facts.type[i].why, 'w', sizeof(facts.type[i].why) - 1);
+	facts.type[IMPORT_HOST].align = SIZE_MAX;
+	facts.rule.largest = SIZE_MAX;
+	EXPECT(facts_format(&facts, FACTS_DEVICES - 1, text, sizeof(text)) < sizeof(text));
+	facts_format(&facts, 0, text, sizeof(text));
+	record = facts_parse(text);
+	EXPECT(record);
+	EXPECT(!strcmp(record->device[0].name, facts.name));
+	EXPECT(!strcmp(record->device[0].type[IMPORT_DMABUF].why, facts.type[IMPORT_DMABUF].why));
+	free(record);
+}
+
+TEST(died, "Of a device whose driver dies, the record says why, and that no memory is taken.")
+{
+	struct facts_record *record = facts_parse("device 0 a device\n"
+						  "died the driver crashes\n"
+						  "end\n");
+
+	EXPECT(record);
+	EXPECT(record->device[0].has_died);
+	for (int i = 0; i < IMPORT_TYPES; i++) {
+		EXPECT(!strcmp(record->device[0].type[i].method, "-"));
+		EXPECT(!strcmp(record->device[0].type[i].why, "the driver crashes"));
+	}
+	EXPECT(facts_are_whole(record));
+	free(record);
+}
+
+static const struct damage {
+	const char *name, *from, *to;
+} damages[] = {
+	{ "no_end", "\nend\n", "\n" },
+	{ "two_ends", "end\n", "end\nend\n" },
+	{ "no_device", "device 0 a device\n", "" },
+	{ "no_number", "device 0", "device" },
+	{ "other_number", "device 0", "device 1" },
+	{ "no_name", "0 a device", "0" },
+	{ "no_host", "host host_ptr 64 by self-test\n", "" },
+	{ "no_dma_buf", "dma_buf - 0 no dma-buf\n", "" },
+	{ "unknown_method", "host_ptr", "other" },
+	{ "long_method", "host_ptr", "host_ptr_host_ptr_host_ptr" },
+	{ "no_method", "host_ptr 64", "64" },
+	{ "no_align", "host_ptr 64", "host_ptr" },
+	{ "unknown_line", "image2d 1\n", "image3d 1\n" },
+	{ "empty_line", "image2d 1\n", "\n" },
+	{ "no_switch", "image2d 1", "image2d 2" },
+	{ "more_than_a_switch", "image2d 1", "image2d 1 1" },
+	{ "no_rule", "rule align 64", "rule 64" },
+	{ "rule_cut", "fff end", "fff" },
+	{ "align_of_rule", "align 64", "align 65" },
+	{ "kinds_of_rule", "kinds 3", "kinds ffffffff" },
+	{ "accesses_of_rule", "accesses fff", "accesses ffff" },
+	{ "exporters", "exporters 5 0", "exporters x 0" },
+	{ "one_exporter_word", "exporters 5 0", "exporters 5" },
+};
+
+TEST_EACH(damaged, struct damage, damages, "A text with a damaged line is no record.")
+{
+	char text[2 * sizeof(whole)];
+	const char *at = strstr(whole, row->from);
+
+	EXPECT(at);
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - whole), whole, row->to,
+		 at + strlen(row->from));
+	EXPECT_EQ(facts_count(whole), 1);
+	EXPECT_EQ(facts_count(text), -1);
+}
+
+TEST(long_sentence, "A text with a sentence that is too long is no record.")
+{
+	char why[FACTS_WHY_SIZE + 1] = "", text[FACTS_SECTION_SIZE];
+
+	memset(why, 'w', FACTS_WHY_SIZE);
+	snprintf(text, sizeof(text), "device 0 a\nhost - 0 %s\ndma_buf - 0 no\nend\n", why);
+	EXPECT_EQ(facts_count(text), -1);
+	why[FACTS_WHY_SIZE - 1] = '\0';
+	snprintf(text, sizeof(text), "device 0 a\nhost - 0 %s\ndma_buf - 0 no\nend\n", why);
+	EXPECT_EQ(facts_count(text), 1);
+}
+
+TEST(cut,
+     "A text that is cut off within a section is no record, and its whole sections are counted.")
+{
+	const size_t length = strlen(whole);
+
+	for (size_t cut = 1; cut < 2 * length; cut++) {
+		char *text = facts_write_record(2);
+
+		text[cut] = '\0';
+		EXPECT_EQ(facts_count_sections(text), cut / length);
+		EXPECT_EQ(facts_count(text), cut == length ? 1 : -1);
+		free(text);
+	}
+}
+
+TEST(too_many, "A record has 64 devices at most.")
+{
+	char *text = facts_write_record(FACTS_DEVICES + 1);
+	const size_t length = strlen(text);
+
+	EXPECT_EQ(facts_count(text), -1);
+	free(text);
+	text = facts_write_record(FACTS_DEVICES);
+	EXPECT(strlen(text) < length);
+	EXPECT_EQ(facts_count(text), FACTS_DEVICES);
+	EXPECT_EQ(facts_count_sections(text), FACTS_DEVICES);
+	free(text);
+}
+
+static const struct part {
+	const char *name;
+	struct facts facts;
+	bool is_whole;
+} parts[] = {
+	{ "nothing_taken", { .type = { { .method = "-" }, { .method = "-" } } }, true },
+	{ "host_unknown", { .type = { { .method = "?" }, { .method = "khr" } } }, false },
+	{ "dma_buf_unknown", { .type = { { .method = "khr" }, { .method = "?" } } }, false },
+	{ "exporter_unknown",
+	  { .type = { { .method = "khr" }, { .method = "khr" } }, .is_short = true },
+	  false },
+};
+
+TEST_EACH(unknown, struct part, parts, "A record in which anything is unknown is not whole.")
+{
+	char text[FACTS_SECTION_SIZE];
+	struct facts_record *record;
+
+	facts_format(&row->facts, 0, text, sizeof(text));
+	record = facts_parse(text);
+	EXPECT(record);
+	EXPECT_EQ(facts_are_whole(record), row->is_whole);
+	free(record);
+}

@@ -25,8 +25,15 @@ static atomic_bool start_differs;
 static bool start_is_ignored(const char *variable)
 {
 	static const char *const ignored[] = {
-		"OPENCL_LAYERS=", "CLIMPORT_LOG=",	 "CLIMPORT_PROBE=",
-		"LD_PRELOAD=",	  "HWLOC_PLUGINS_PATH=",
+		"OPENCL_LAYERS=",
+		"CLIMPORT_LOG=",
+		"CLIMPORT_PROBE=",
+		"CLIMPORT_VERSION=",
+		"CLIMPORT_VERIFY=",
+		"CLIMPORT_DISABLE=",
+		"CLIMPORT_IMAGE2D_FROM_BUFFER=",
+		"LD_PRELOAD=",
+		"HWLOC_PLUGINS_PATH=",
 	};
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)

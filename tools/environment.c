@@ -42,7 +42,8 @@ const struct environment_variable environment_variables[] = {
 	{ "CLIMPORT_VERIFY", "layer", NULL, "0",
 	  "1: each import proves itself with data before the program gets it: kernels write to "
 	  "four "
-	  "bytes at its beginning, middle and end, which get their old values back. For bug "
+	  "bytes at its beginning, middle and end, which get their old values back; nobody else "
+	  "may use the memory meanwhile. For bug "
 	  "reports" },
 	{ "CLIMPORT_LIBRARY", "Python", "a file", "libclimport.so.0",
 	  "the library of the Python package" },

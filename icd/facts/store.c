@@ -17,20 +17,21 @@
 #include "util/restricted.h"
 #include "util/thread.h"
 
-#define REVISION 1    /* of the tests: with a new number every driver is tested again */
-#define PAUSE 1	      /* seconds until an import asks again, or as long as the last attempt took */
-#define QUERY_MS 2000 /* most drivers start in less than a second */
+#define REVISION 1     /* of the tests: with a new number every driver is tested again */
+#define PAUSE 1	       /* seconds until an import asks again, or as long as the last attempt took */
+#define QUERY_MS 10000 /* a driver starts in a second, and in several on a slow or busy machine */
 #define IMPORT_MS 65000 /* longer than the tests of one device may take */
 
 struct platform_facts {
 	struct platform_facts *next;
 	cl_platform_id platform;
 	struct facts_record *record; /* NULL: unknown */
-	bool is_looked_for;	     /* there is no use in looking for a kept one */
-	bool is_asked;		     /* a thread is looking */
-	enum facts_wait waited;	     /* the last to ask climport-probe */
-	time_t again;		     /* seconds: no import asks before then */
-	char why[FACTS_WHY_SIZE];    /* the record is unknown */
+	bool is_old;		  /* the record could be better, and climport-probe was not asked */
+	bool is_looked_for;	  /* there is no use in looking for a kept one */
+	bool is_asked;		  /* a thread is looking */
+	enum facts_wait waited;	  /* the last to ask climport-probe */
+	time_t again;		  /* seconds: no import asks before then */
+	char why[FACTS_WHY_SIZE]; /* the record is unknown */
 };
 
 static void facts_in_child(struct lock *lock);
@@ -68,50 +69,66 @@ static char *facts_key(cl_platform_id platform, bool *lasting)
 	return key;
 }
 
-/* Whether every device takes something, so that nothing better can be hoped for. */
+static bool facts_use(const struct facts *facts, const char *method)
+{
+	for (int i = 0; i < IMPORT_TYPES; i++)
+		if (!strcmp(facts->type[i].method, method))
+			return true;
+	return false;
+}
+
+/*
+ * Whether nothing better can be hoped for.  A library, a device file or huge pages may be there tomorrow that a test
+ * lacked today.
+ */
+static bool facts_are_best(const struct facts *facts)
+{
+	if (facts->has_died || facts_use(facts, "-"))
+		return false;
+	if (facts_use(facts, "host_ptr") && !facts->rule.own_address)
+		return false;
+	return !facts_use(facts, "opaque_fd") || facts->exporters == (1u << IMPORT_EXPORTERS) - 1;
+}
+
 static bool facts_are_good(const struct facts_record *record)
 {
 	for (unsigned int i = 0; i < record->count; i++)
-		if (record->device[i].has_died ||
-		    (!strcmp(record->device[i].type[IMPORT_HOST].method, "-") &&
-		     !strcmp(record->device[i].type[IMPORT_DMABUF].method, "-")))
+		if (!facts_are_best(&record->device[i]))
 			return false;
 	return record->count;
 }
 
-/* The caller frees the record. */
-static struct facts_record *facts_read_kept(const char *key)
+/* The caller frees the record.  @is_old: it could be better, and an hour has passed. */
+static struct facts_record *facts_read_kept(const char *key, bool *is_old)
 {
 	char *text = malloc(FACTS_TEXT_SIZE);
 	struct facts_record *record = NULL;
-	bool is_recent;
+	bool is_recent = true;
 
 	if (text && result_cache_get_recent(key, text, FACTS_TEXT_SIZE, &is_recent))
 		record = facts_parse(text);
 	free(text);
-	if (!record || is_recent || facts_are_good(record))
-		return record;
-	free(record);
-	return NULL;
+	*is_old = record && !is_recent && !facts_are_good(record);
+	return record;
 }
 
 /* A driver may have died for the limits of a process: such records have keys with the limits. */
-static struct facts_record *facts_recall_by_key(const char *key)
+static struct facts_record *facts_recall_by_key(const char *key, bool *is_old)
 {
-	struct facts_record *record = facts_read_kept(key);
+	struct facts_record *record = facts_read_kept(key, is_old);
 	char *limited = record ? NULL : identity_add_limits(key);
 
 	if (limited)
-		record = facts_read_kept(limited);
+		record = facts_read_kept(limited, is_old);
 	free(limited);
 	return record;
 }
 
-static struct facts_record *facts_recall(cl_platform_id platform)
+static struct facts_record *facts_recall(cl_platform_id platform, bool *is_old)
 {
 	bool lasting;
 	char *key = facts_key(platform, &lasting);
-	struct facts_record *record = lasting ? facts_recall_by_key(key) : NULL;
+	struct facts_record *record = lasting ? facts_recall_by_key(key, is_old) : NULL;
 
 	free(key);
 	return record;
@@ -162,16 +179,22 @@ static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_
 	return record;
 }
 
+/* An old record is better than none. */
 static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_wait wait,
-					   char why[FACTS_WHY_SIZE])
+					   bool *is_old, char why[FACTS_WHY_SIZE])
 {
-	struct facts_record *record = facts_recall(platform);
+	struct facts_record *record = facts_recall(platform, is_old), *made;
 
-	if (record || wait == FACTS_KEPT)
+	if ((record && !*is_old) || wait == FACTS_KEPT)
 		return record;
-	record = facts_ask_probe(platform, wait, why);
+	made = facts_ask_probe(platform, wait, why);
+	*is_old = false;
+	if (made) {
+		free(record);
+		return made;
+	}
 	if (!record) /* at the last moment */
-		record = facts_recall(platform);
+		record = facts_recall(platform, is_old);
 	if (!record)
 		log_debug("nothing is known of the platform's devices: %s", why);
 	return record;
@@ -200,7 +223,7 @@ static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUI
  */
 static bool facts_is_enough(const struct platform_facts *p, enum facts_wait wait)
 {
-	if (p->record && (facts_are_whole(p->record) || wait != FACTS_IMPORT))
+	if (p->record && !p->is_old && (facts_are_whole(p->record) || wait != FACTS_IMPORT))
 		return true;
 	if (config_probe() == PROBE_DEFAULT && restricted_is_entered())
 		return true;
@@ -244,15 +267,18 @@ static bool facts_begin(struct platform_facts *p, enum facts_wait wait,
 
 /* What was known stays if nothing more is known.  Threads may still read an older record. */
 static const struct facts_record *facts_end(struct platform_facts *p, struct facts_record *record,
-					    enum facts_wait wait, time_t started, const char *why)
+					    bool is_old, enum facts_wait wait, time_t started,
+					    const char *why)
 {
 	const time_t now = facts_clock(), taken = now - started;
 
 	lock_acquire(&facts_lock);
 	p->is_asked = false;
 	p->is_looked_for = true;
-	if (record)
+	if (record) {
 		p->record = record;
+		p->is_old = is_old;
+	}
 	if (wait != FACTS_KEPT) {
 		p->again = now + (taken > PAUSE ? taken : PAUSE);
 		p->waited = wait;
@@ -268,9 +294,10 @@ const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wa
 				     char why[FACTS_WHY_SIZE])
 {
 	const struct facts_record *record = NULL;
+	struct facts_record *made;
 	struct platform_facts *p;
 	time_t started;
-	bool is_mine;
+	bool is_mine, is_old = false;
 	THREAD_NO_CANCEL();
 
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
@@ -281,7 +308,8 @@ const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wa
 	if (!is_mine)
 		return record;
 	started = facts_clock();
-	return facts_end(p, facts_find_out(platform, wait, why), wait, started, why);
+	made = facts_find_out(platform, wait, &is_old, why);
+	return facts_end(p, made, is_old, wait, started, why);
 }
 
 /* With and without the limits of a driver that died. */

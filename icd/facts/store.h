@@ -3,7 +3,7 @@
  * The records of the program's platforms: kept ones, or those that climport-probe makes now.  One thread at a
  * time looks for the record of a platform; others wait for it.
  *
- * A record that says "no" is believed for an hour, since a library may be installed meanwhile.  Nothing
+ * A record that could be better is believed for an hour, since a library may be installed meanwhile.  Nothing
  * unknown is kept.
  */
 #ifndef ICD_FACTS_STORE_H
@@ -13,7 +13,7 @@
 
 enum facts_wait {
 	FACTS_KEPT,   /* start no process */
-	FACTS_QUERY,  /* two seconds for climport-probe: a program only asks for names */
+	FACTS_QUERY,  /* ten seconds for climport-probe: a program only asks for names */
 	FACTS_IMPORT, /* as long as climport-probe takes */
 };
 

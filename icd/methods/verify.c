@@ -10,7 +10,8 @@
 #include "util/cl_names.h"
 #include "util/log.h"
 
-#define VERIFY_BYTES 4 /* at each place */
+#define VERIFY_BYTES 4				      /* at each place */
+#define VERIFY_LEAST (SELFTEST_PLACES * VERIFY_BYTES) /* smaller memory has no three places */
 #define VERIFY_ACCESS (IMPORT_READ | IMPORT_WRITE)
 
 struct verify {
@@ -104,7 +105,7 @@ static cl_int verify_run(const cl_device_id *devices, size_t count, struct verif
 
 static bool verify_is_possible(const struct import_region *region, cl_mem_flags flags)
 {
-	return region->addr && region->size >= VERIFY_BYTES && flags & CL_MEM_READ_WRITE &&
+	return region->addr && region->size >= VERIFY_LEAST && flags & CL_MEM_READ_WRITE &&
 	       region->access & IMPORT_WRITE && !(region->kinds & 1u << IMPORT_UNWRITABLE);
 }
 

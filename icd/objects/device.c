@@ -187,18 +187,19 @@ bool device_read_numbers(cl_platform_id platform, const char *words, cl_device_i
 	return true;
 }
 
-/* The number of a device on its platform tells which section is its own. */
-static const struct facts *device_find_facts(cl_platform_id platform, cl_device_id root,
-					     enum facts_wait wait, char why[FACTS_WHY_SIZE])
+/* The section of a device, by its number on the platform.  NULL: nothing is known, or the record is of other devices. */
+static const struct facts *device_find_section(const struct facts_record *record,
+					       cl_platform_id platform, cl_device_id root)
 {
-	const struct facts_record *record = facts_get(platform, wait, why);
-	const int number = record ? device_place(platform, root) : -1;
+	char name[FACTS_NAME_SIZE];
+	cl_uint count = 0;
+	const int number = device_place(platform, root);
 
-	if (number >= 0 && (unsigned int)number < record->count)
-		return &record->device[number];
-	if (record)
-		snprintf(why, FACTS_WHY_SIZE, "climport-probe did not find the device");
-	return NULL;
+	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || number < 0 ||
+	    count != record->count)
+		return NULL;
+	device_name_in_record(root, name);
+	return strcmp(name, record->device[number].name) != 0 ? NULL : &record->device[number];
 }
 
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE])
@@ -211,25 +212,22 @@ void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE])
 	free(driver);
 }
 
-static bool device_is_named(cl_device_id root, const struct facts *facts)
-{
-	char name[FACTS_NAME_SIZE];
-
-	device_name_in_record(root, name);
-	return !strcmp(name, facts->name);
-}
-
-/* Another device, or another driver, may have come in the place of the one that was tested. */
+/* Other devices, or another driver, may have come in the place of those that were tested. */
 const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
 				 char why[FACTS_WHY_SIZE])
 {
-	const struct facts *facts = device_find_facts(platform, root, wait, why);
+	const struct facts_record *record = facts_get(platform, wait, why);
+	const struct facts *facts = record ? device_find_section(record, platform, root) : NULL;
 
-	if (!facts || device_is_named(root, facts))
+	if (!record || facts)
 		return facts;
 	facts_forget(platform);
-	facts = device_find_facts(platform, root, wait, why);
-	return facts && device_is_named(root, facts) ? facts : NULL;
+	record = facts_get(platform, wait, why);
+	facts = record ? device_find_section(record, platform, root) : NULL;
+	if (record && !facts)
+		snprintf(why, FACTS_WHY_SIZE,
+			 "climport-probe finds other devices than this process");
+	return facts;
 }
 
 static time_t device_clock(void)
@@ -252,7 +250,7 @@ static void device_fill(struct device *device, const char *extensions)
 	if (device->is_selected && !method_is_native(device, extensions))
 		facts = device_facts(device->platform, device->id, FACTS_IMPORT, why);
 	method_recall(device, extensions, facts, why);
-	device->again = device_clock() + PAUSE;
+	atomic_store(&device->again, device_clock() + PAUSE);
 }
 
 static struct device *device_create(cl_device_id id)
@@ -288,7 +286,8 @@ static bool device_is_whole(const struct device *device)
 
 static bool device_is_conclusive(const struct device *device)
 {
-	return device_is_whole(device) || device_clock() <= device->again;
+	return device_is_whole(device) ||
+	       device_clock() <= atomic_load_explicit(&device->again, memory_order_relaxed);
 }
 
 /* Something unknown says nothing against what an older record, or that of another thread, knows. */
@@ -302,6 +301,14 @@ static void device_keep_older(struct device *device, const struct device *older)
 	device->exporters |= older->exporters;
 }
 
+static bool device_knows_more(const struct device *device, const struct device *older)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (!device->method[type].unknown && older->method[type].unknown)
+			return true;
+	return false;
+}
+
 /* Two threads may ask for a device at once: the first record without an unknown result stays. */
 static const struct device *device_publish(struct device *device)
 {
@@ -309,12 +316,14 @@ static const struct device *device_publish(struct device *device)
 
 	lock_acquire(&device_table.lock);
 	published = handle_table_find(&device_table, device->id);
-	if (!published || !device_is_whole(published)) {
+	if (!published || device_knows_more(device, published)) {
 		if (published)
 			device_keep_older(device, published);
 		device->older = published;
 		if (handle_table_set(&device_table, device->id, device))
 			published = device;
+	} else {
+		atomic_store(&published->again, atomic_load(&device->again));
 	}
 	lock_release(&device_table.lock);
 	if (published != device)

@@ -3,6 +3,7 @@
 #ifndef ICD_OBJECTS_DEVICE_H
 #define ICD_OBJECTS_DEVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -22,7 +23,7 @@ struct method {
 	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
 
-/* Never changed or freed once device_get() returned it. */
+/* Never freed once device_get() returned it, and but for @again not changed. */
 struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
@@ -33,7 +34,7 @@ struct device {
 	struct host_rule rule;	/* of the method host_ptr */
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
 	bool is_short;		/* ... and another could not be tested now */
-	time_t again;		/* seconds: if something is unknown, nobody asks before then */
+	_Atomic time_t again;	/* seconds: if something is unknown, nobody asks before then */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */

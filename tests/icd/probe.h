@@ -26,13 +26,13 @@ void probe_create_cache_for_pocl(void);
 int probe_run_program(int (*program)(void));
 
 /*
- * Likewise.  A query gives a probe up after two seconds, which a busy machine may need for the start of a
+ * Likewise.  A query gives a probe up after ten seconds, which a busy machine may need for the start of a
  * process.  Here a second is half a minute, so each probe that answers is in time.
  */
 int probe_run_answered(int (*program)(void));
 
 /*
- * Likewise, and the two seconds begin when @is_time is true and the program's children sleep, and are over
+ * Likewise, and the ten seconds begin when @is_time is true and the program's children sleep, and are over
  * at once.
  */
 int probe_run_given_up(int (*program)(void), bool (*is_time)(void));

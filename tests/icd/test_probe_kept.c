@@ -144,7 +144,7 @@ static bool spawn_is_time(void)
 }
 
 TEST(not_started,
-     "If a busy machine does not start a probe within two seconds, the next process starts a "
+     "If a busy machine does not start a probe within ten seconds, the next process starts a "
      "probe.")
 {
 	probe_create_cache();
@@ -183,6 +183,57 @@ TEST_EACH(refusal, struct age, ages, "A kept refusal is believed for an hour.")
 	}
 	EXPECT_EQ(probe_run_answered(probe_is_silent), 0);
 	EXPECT_EQ(probe_run_answered(probe_device_is_silent), 0);
+}
+
+static const struct change_for_worse {
+	const char *name, *change; /* of sed(1) */
+	bool is_lasting;
+} changes_for_worse[] = {
+	{ "none", "s/x/x/", true },
+	{ "no_dma_bufs", "s/^dma_buf .*/dma_buf - 0 no/", false },
+	{ "no_addresses", "s/own 1/own 0/", false },
+	{ "no_exporter", "s/^host host_ptr/host opaque_fd/", false },
+};
+
+TEST_EACH(could_be_better, struct change_for_worse, changes_for_worse,
+	  "A driver whose record could be better is tested again after an hour; until then, and "
+	  "where nobody may test "
+	  "it, the record counts.")
+{
+	char command[128];
+
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	snprintf(command, sizeof(command), "sed -i '%s' $f", row->change);
+	kept_damage(command);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+	kept_damage("touch -d '2 hours ago' $f");
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	kept_damage(row->is_lasting ? "find $f -mmin +60 | grep -q ."
+				    : "find $f -mmin -60 | grep -q .");
+}
+
+static int query_second_device(void)
+{
+	cl_device_id devices[2];
+	char text[4096] = "";
+
+	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 2, devices, NULL))
+		return 2;
+	clGetDeviceInfo(devices[1], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
+	return strstr(text, "cl_arm_import_memory_host") ? 0 : 1;
+}
+
+TEST(more_devices, "If a device has been added, the driver is tested again.")
+{
+	setenv("STUB_DEVICES", "2", 1);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(query_second_device), 0);
+	kept_damage("sed -i '/^device 1/,/^end/d' $f");
+	EXPECT_EQ(probe_run_answered(query_second_device), 0);
+	kept_damage("grep -q '^device 1' $f");
+	unsetenv("STUB_DEVICES");
 }
 
 static int probe_keep_with_installed(void)

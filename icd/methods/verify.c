@@ -10,8 +10,9 @@
 #include "util/cl_names.h"
 #include "util/log.h"
 
-#define VERIFY_BYTES 4				      /* at each place */
-#define VERIFY_LEAST (SELFTEST_PLACES * VERIFY_BYTES) /* smaller memory has no three places */
+#define VERIFY_BYTES 4 /* at each place */
+/* Smaller memory has no three places. */
+#define VERIFY_LEAST ((size_t)SELFTEST_PLACES * VERIFY_BYTES)
 #define VERIFY_ACCESS (IMPORT_READ | IMPORT_WRITE)
 
 struct verify {

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The names in methods/, and none. */
-static const char *const method_names[] = { "-", "?", "native", "opaque_fd", "khr", "host_ptr" };
-
 static const char *const type_names[IMPORT_TYPES] = {
 	[IMPORT_HOST] = "host",
 	[IMPORT_DMABUF] = "dma_buf",
@@ -34,8 +31,9 @@ size_t facts_format(const struct facts *facts, unsigned int number, char *text, 
 	host_rule_format(&facts->rule, rule);
 	if (used < size)
 		used += (size_t)snprintf(text + used, size - used,
-					 "image2d %d\nrule %s\nexporters %x %d\nend\n",
-					 facts->image2d, rule, facts->exporters, facts->is_short);
+					 "image2d %d\nbest %d\nrule %s\nexporters %x %d\nend\n",
+					 facts->image2d, facts->is_best, rule, facts->exporters,
+					 facts->is_short);
 	return used;
 }
 
@@ -50,20 +48,12 @@ static bool facts_skip_word(const char **line, const char *word)
 	return true;
 }
 
-static bool facts_is_method(const char *name)
-{
-	for (size_t i = 0; i < sizeof(method_names) / sizeof(method_names[0]); i++)
-		if (!strcmp(method_names[i], name))
-			return true;
-	return false;
-}
-
 static bool facts_parse_type(const char *line, struct facts_type *type)
 {
 	int used = 0;
 
 	if (sscanf(line, "%15s %zu%n", type->method, &type->align, &used) != 2 || !used ||
-	    line[used] != ' ' || !facts_is_method(type->method))
+	    line[used] != ' ')
 		return false;
 	return (size_t)snprintf(type->why, sizeof(type->why), "%s", line + used + 1) <
 	       sizeof(type->why);
@@ -106,6 +96,8 @@ static bool facts_parse_line(const char *line, struct facts *facts)
 		return facts_parse_exporters(line, facts);
 	if (facts_skip_word(&line, "image2d"))
 		return facts_parse_switch(line, &facts->image2d);
+	if (facts_skip_word(&line, "best"))
+		return facts_parse_switch(line, &facts->is_best);
 	if (!facts_skip_word(&line, "died"))
 		return false;
 	facts_set_died(facts, line);

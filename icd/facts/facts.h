@@ -7,6 +7,7 @@
  *	host METHOD ALIGN WHY	"-": the device takes no such memory; "?": unknown now
  *	dma_buf METHOD ALIGN WHY
  *	image2d 0|1
+ *	best 0|1		0: a library, a device file or huge pages may make it better
  *	rule ...		struct host_rule
  *	exporters BITS 0|1	1: one could not be tested now
  *	end
@@ -39,6 +40,7 @@ struct facts_type {
 struct facts {
 	char name[FACTS_NAME_SIZE]; /* of device and driver: another may have come in its place */
 	struct facts_type type[IMPORT_TYPES];
+	bool is_best;		/* nothing better can be hoped for */
 	bool image2d;		/* 2D images on imports are the layer's */
 	struct host_rule rule;	/* of the method host_ptr */
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */

@@ -69,31 +69,11 @@ static char *facts_key(cl_platform_id platform, bool *lasting)
 	return key;
 }
 
-static bool facts_use(const struct facts *facts, const char *method)
-{
-	for (int i = 0; i < IMPORT_TYPES; i++)
-		if (!strcmp(facts->type[i].method, method))
-			return true;
-	return false;
-}
-
-/*
- * Whether nothing better can be hoped for.  A library, a device file or huge pages may be there tomorrow that a test
- * lacked today.
- */
-static bool facts_are_best(const struct facts *facts)
-{
-	if (facts->has_died || facts_use(facts, "-"))
-		return false;
-	if (facts_use(facts, "host_ptr") && !facts->rule.own_address)
-		return false;
-	return !facts_use(facts, "opaque_fd") || facts->exporters == (1u << IMPORT_EXPORTERS) - 1;
-}
-
+/* Whether nothing better can be hoped for. */
 static bool facts_are_good(const struct facts_record *record)
 {
 	for (unsigned int i = 0; i < record->count; i++)
-		if (!facts_are_best(&record->device[i]))
+		if (record->device[i].has_died || !record->device[i].is_best)
 			return false;
 	return record->count;
 }

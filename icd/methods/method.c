@@ -119,7 +119,7 @@ bool method_is_native(const struct device *device, const char *extensions)
 	return is_native;
 }
 
-static const struct method_ops *method_find(const char *name, enum import_type type)
+const struct method_ops *method_find(const char *name, enum import_type type)
 {
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i]->create && rows[i]->types & 1u << type && !strcmp(rows[i]->name, name))
@@ -187,6 +187,9 @@ void method_get_facts(const struct device *device, struct facts *facts)
 	}
 	if (!device)
 		return;
+	facts->is_best = true;
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		facts->is_best &= device->method[type].ops && !device->method[type].improvable;
 	facts->image2d = host && host->create_image && !device->image2d_from_buffer;
 	facts->rule = device->rule;
 	facts->exporters = device->exporters;

@@ -155,6 +155,9 @@ void method_probe(struct device *device, const char *extensions);
 void method_recall(struct device *device, const char *extensions, const struct facts *facts,
 		   const char *why);
 
+/* The method of the layer with a name, for a type of memory; NULL: none. */
+const struct method_ops *method_find(const char *name, enum import_type type);
+
 /* What is known of a device; NULL: nothing. */
 void method_get_facts(const struct device *device, struct facts *facts);
 

@@ -30,13 +30,7 @@ static cl_mem verify_create(cl_context context, bool reader, void *arg, cl_int *
 	struct method_buffer *buffer = &v->buffers[reader];
 
 	*err = v->ops->create(context, CL_MEM_READ_WRITE, v->region, v->align, buffer);
-	if (*err)
-		return NULL;
-	*err = memobj_watch(buffer->handle, v->region, memobj_destroyed);
-	if (!*err)
-		return buffer->handle;
-	next.clReleaseMemObject(buffer->handle);
-	return NULL;
+	return *err ? NULL : memobj_holding(buffer->handle, v->region, err);
 }
 
 /* The CPU's access ends before the device's begins, and the other way round. */

@@ -18,7 +18,8 @@ struct method_ops;
 struct method {
 	const struct method_ops *ops; /* NULL: the device takes no such memory */
 	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
-	bool unknown;		      /* nothing is known now: a later call asks again */
+	bool improvable; /* tomorrow a test may find more: what it lacked may be there */
+	bool unknown;	 /* nothing is known now: a later call asks again */
 	bool is_reason; /* of a refusal: @why is the reason for people, whatever later methods say */
 	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };

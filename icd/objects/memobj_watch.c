@@ -284,3 +284,14 @@ cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent)
 	}
 	return err;
 }
+
+cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err)
+{
+	if (!mem)
+		return NULL;
+	*err = memobj_watch(mem, region, memobj_destroyed);
+	if (!*err)
+		return mem;
+	next.clReleaseMemObject(mem);
+	return NULL;
+}

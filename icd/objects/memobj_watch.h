@@ -42,4 +42,10 @@ cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
  */
 cl_int memobj_watch_release(cl_mem mem);
 
+/*
+ * @mem, a buffer of a test's, which holds the region until the driver has destroyed it.  NULL: @mem is NULL, or is
+ * released, and @err is set.
+ */
+cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err);
+
 #endif /* ICD_OBJECTS_MEMOBJ_WATCH_H */

@@ -21,7 +21,7 @@ static unsigned int support_of_facts(const struct facts *facts)
 
 		if (!strcmp(method, method_native_ops.name))
 			takes |= TAKES_NATIVE;
-		else if (strcmp(method, "-") != 0 && strcmp(method, "?") != 0)
+		else if (method_find(method, (enum import_type)type))
 			takes |= 1u << type;
 	}
 	return takes;

@@ -11,6 +11,7 @@ static const char whole[] = "device 0 a device\n"
 			    "host host_ptr 64 by self-test\n"
 			    "dma_buf - 0 no dma-buf\n"
 			    "image2d 1\n"
+			    "best 1\n"
 			    "rule align 64, own 0, largest 1048576, kinds 3, accesses fff end\n"
 			    "exporters 5 0\n"
 			    "end\n";
@@ -20,6 +21,7 @@ static const struct facts known = {
 	.type = { [IMPORT_HOST] = { "host_ptr", 64, "by self-test" },
 		  [IMPORT_DMABUF] = { "-", 0, "no dma-buf" } },
 	.image2d = true,
+	.is_best = true,
 	.rule = { .align = 64, .largest = 1048576, .kinds = 3, .accesses = 0xfff },
 	.exporters = 5,
 };
@@ -109,6 +111,7 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 		EXPECT_EQ(a->type[i].align, b->type[i].align);
 	}
 	EXPECT_EQ(a->image2d, b->image2d);
+	EXPECT_EQ(a->is_best, b->is_best);
 	EXPECT_EQ(a->rule.align, b->rule.align);
 	EXPECT_EQ(a->rule.own_address, b->rule.own_address);
 	EXPECT_EQ(a->rule.largest, b->rule.largest);
@@ -167,7 +170,6 @@ static const struct damage {
 	{ "no_name", "0 a device", "0" },
 	{ "no_host", "host host_ptr 64 by self-test\n", "" },
 	{ "no_dma_buf", "dma_buf - 0 no dma-buf\n", "" },
-	{ "unknown_method", "host_ptr", "other" },
 	{ "long_method", "host_ptr", "host_ptr_host_ptr_host_ptr" },
 	{ "no_method", "host_ptr 64", "64" },
 	{ "no_align", "host_ptr 64", "host_ptr" },

@@ -61,6 +61,7 @@ static bool host_ptr_test(struct device *device, struct method *method)
 		return false;
 	found = selftest_host_rule(&device->id, 1, &device->rule, method->why, sizeof(method->why));
 	method->align = device->rule.align;
+	method->improvable = !device->rule.own_address;
 	method->unknown = found == UNTESTED;
 	return found == PASSED;
 }

@@ -33,13 +33,7 @@ static cl_mem khr_image_buffer(cl_context context, cl_mem_flags flags, struct im
 {
 	cl_mem mem = khr_buffer(context, flags, region->fd, region->size, err);
 
-	if (!mem)
-		return NULL;
-	*err = memobj_watch(mem, region, memobj_destroyed);
-	if (!*err)
-		return mem;
-	next.clReleaseMemObject(mem);
-	return NULL;
+	return memobj_holding(mem, region, err);
 }
 
 static cl_int khr_image_edge(cl_command_queue queue, bool begins, const cl_mem buffers[2])

@@ -26,13 +26,7 @@ static cl_mem proof_create(cl_context context, bool reader, void *arg, cl_int *e
 	cl_mem mem = khr_buffer(context, CL_MEM_READ_WRITE, region->fd, region->size, err);
 
 	(void)reader;
-	if (!mem)
-		return NULL;
-	*err = memobj_watch(mem, region, memobj_destroyed);
-	if (!*err)
-		return mem;
-	next.clReleaseMemObject(mem);
-	return NULL;
+	return memobj_holding(mem, region, err);
 }
 
 /* The CPU's access ends before the device's begins, and the other way round. */

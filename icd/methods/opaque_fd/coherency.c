@@ -103,13 +103,7 @@ static cl_mem coherency_buffer(cl_context context, bool reader, void *arg, cl_in
 		opaque_fd_buffer(context, CL_MEM_READ_WRITE, s->opaque.fd, s->region->size, err);
 
 	(void)reader;
-	if (!mem)
-		return NULL;
-	*err = memobj_watch(mem, s->region, memobj_destroyed);
-	if (!*err)
-		return mem;
-	next.clReleaseMemObject(mem);
-	return NULL;
+	return memobj_holding(mem, s->region, err);
 }
 
 static cl_int coherency_begin(struct coherency_test *t)

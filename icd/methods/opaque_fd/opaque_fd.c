@@ -60,6 +60,7 @@ static bool opaque_fd_probe(struct device *device, const char *extensions, enum 
 	method->align = 1;
 	takes = opaque_fd_test(device, type, method);
 	method->unknown = device->is_short;
+	method->improvable = device->exporters != (1u << IMPORT_EXPORTERS) - 1;
 	method->is_reason = method->unknown;
 	return takes;
 }

@@ -105,7 +105,7 @@ check-rdma: build/release
 # Linters read compile_commands.json, and nothing that is built.
 lint: deps
 	cmake --preset dev >/dev/null
-	ctest --test-dir build/dev -L lint --output-on-failure --no-tests=error -j $(JOBS)
+	ctest --test-dir build/dev -C long -L lint --output-on-failure --no-tests=error -j $(JOBS)
 
 # Tests in a guest write no counts; those of the other labels left out run what others run as well.
 # What is left of files that are gone would be counted, so the build is a new one.

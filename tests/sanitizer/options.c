@@ -7,6 +7,8 @@
  * for a header of glibc 2.19, and read or unmap whatever follows from that: "Tracer caught signal 11",
  * "ThreadSanitizer failed to allocate".  The memory is the linker's malloc() in any case, which the
  * sanitizers see.
+ *
+ * atexit_sleep_ms: a process that ends while threads run would wait a second for races.
  */
 #define EXPORT __attribute__((visibility("default")))
 
@@ -20,5 +22,5 @@ const char *__asan_default_options(void)
 
 const char *__tsan_default_options(void)
 {
-	return "intercept_tls_get_addr=0";
+	return "intercept_tls_get_addr=0:atexit_sleep_ms=0";
 }

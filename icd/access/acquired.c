@@ -2,7 +2,6 @@
 #include "icd/access/acquired.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "icd/error.h"
 #include "icd/layer.h"
@@ -62,65 +61,6 @@ static void acquired_free(struct acquired *a)
 	free(a);
 }
 
-static cl_int acquired_enqueue_marker(const struct acquired *a, cl_uint num_wait,
-				      const cl_event *wait, cl_event *marker)
-{
-	cl_int err = next.clEnqueueMarkerWithWaitList(a->queue, num_wait, wait, marker);
-
-	if (is_created(*marker, err))
-		return CL_SUCCESS;
-	*marker = NULL;
-	return err ? err : CL_OUT_OF_RESOURCES;
-}
-
-/* @event: a marker, replaced by a marker that also waits for a list.  An error leaves @event alone. */
-static cl_int acquired_mark_list(const struct acquired *a, cl_uint num_wait, const cl_event *wait,
-				 cl_event *event)
-{
-	cl_event *all = malloc((num_wait + (size_t)1) * sizeof(*all)), marker = NULL;
-	cl_int err = CL_OUT_OF_HOST_MEMORY;
-
-	if (all) {
-		all[0] = *event;
-		memcpy(all + 1, wait, num_wait * sizeof(*all));
-		err = acquired_enqueue_marker(a, num_wait + 1, all, &marker);
-	}
-	free(all);
-	if (err)
-		return err;
-	next.clReleaseEvent(*event);
-	*event = marker;
-	return CL_SUCCESS;
-}
-
-/*
- * A marker stands for a command to which the driver gives no event.  The first marker waits for all commands
- * before, and completes also if the commands fail.  So a second marker waits for the first marker, and for the
- * command's wait list, whose failure is the command's.
- */
-static cl_int acquired_mark(const struct acquired *a, cl_uint num_wait, const cl_event *wait,
-			    cl_event *event)
-{
-	cl_int err;
-
-	if (*event)
-		return CL_SUCCESS;
-	err = acquired_enqueue_marker(a, 0, NULL, event);
-	if (err || !num_wait)
-		return err;
-	return acquired_mark_list(a, num_wait, wait, event);
-}
-
-/* What was acquired is released, though no marker says when the acquire has ended. */
-static void acquired_undo(const struct acquired *a)
-{
-	cl_event release = NULL;
-
-	memobj_enqueue_release(a->import, a->queue, a->count, a->imports, NULL, &release);
-	if (release)
-		next.clReleaseEvent(release);
-}
-
 bool acquired_is_in_order(cl_command_queue queue)
 {
 	cl_command_queue_properties properties = 0;
@@ -130,36 +70,15 @@ bool acquired_is_in_order(cl_command_queue queue)
 	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-/*
- * On an out-of-order queue the marker waits for commands that the program has left without an order, and such a
- * command may wait for an event that the program sets behind the kernel.  acquired_begin() releases the imports
- * behind the marker.
- */
-static cl_int acquired_refuse(struct acquired *a)
-{
-	log_error("the driver acquires imports without an event: a command on an import needs an "
-		  "in-order queue");
-	if (acquired_mark(a, 0, NULL, &a->event))
-		acquired_undo(a);
-	return CL_INVALID_OPERATION;
-}
-
 static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_event *wait)
 {
 	cl_int err = memobj_enqueue_acquire(a->import, a->queue, a->count, a->imports, num_wait,
 					    wait, &a->event);
 
-	if (!err && !a->event && !acquired_is_in_order(a->queue))
-		return acquired_refuse(a);
-	if (err) {
-		log_error("the device acquires no imports: %s", cl_error_name(err));
-		return err;
-	}
-	err = acquired_mark(a, num_wait, wait, &a->event);
+	if (!err && !a->event)
+		err = CL_INVALID_EVENT;
 	if (err)
-		log_error("no marker stands for the acquire of imports: %s", cl_error_name(err));
-	if (err && !a->event)
-		acquired_undo(a);
+		log_error("the device acquires no imports: %s", cl_error_name(err));
 	return err;
 }
 
@@ -191,12 +110,10 @@ cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t
 		if (objs[i] && memobj_needs_acquire(objs[i]))
 			acquired_add(a, objs[i]);
 	err = acquired_enqueue(a, num_wait, wait);
-	if (!err)
-		*acquired = a;
-	else if (a->event)
-		acquired_cancel(a);
-	else
+	if (err)
 		acquired_free(a);
+	else
+		*acquired = a;
 	return err;
 }
 
@@ -217,11 +134,6 @@ static cl_event acquired_release(struct acquired *a, cl_event behind)
 	cl_int err =
 		memobj_enqueue_release(a->import, a->queue, a->count, a->imports, behind, &release);
 
-	if (!err) {
-		err = acquired_mark(a, 1, &behind, &release);
-		if (err && release)
-			next.clReleaseEvent(release);
-	}
 	if (is_created(release, err))
 		return release;
 	log_error("the device does not release imports: %s", cl_error_name(err));

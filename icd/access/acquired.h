@@ -28,8 +28,7 @@ struct acquired;
  * @objs: @count records, borrowed; NULL, and objects without need, are skipped
  * @acquired: set to NULL if nothing has to be acquired
  *
- * Returns CL_SUCCESS; or the driver's error, CL_OUT_OF_HOST_MEMORY, or CL_INVALID_OPERATION if the driver
- * acquires without an event on an out-of-order queue: then nothing is acquired.
+ * Returns CL_SUCCESS; or the driver's error, or CL_OUT_OF_HOST_MEMORY: then nothing is acquired.
  */
 cl_int acquired_begin(cl_command_queue queue, struct memobj *const *objs, size_t count,
 		      cl_uint num_wait, const cl_event *wait, struct acquired **acquired);

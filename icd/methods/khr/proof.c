@@ -51,11 +51,19 @@ static cl_int proof_end(void *arg)
 	return sample->is_open ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }
 
+/* Commands wait for an acquire by its event, and the application for a release: a driver must give both. */
 static cl_int proof_edge(cl_command_queue queue, bool begins, const cl_mem buffers[2], void *arg)
 {
+	cl_event event = NULL;
+	cl_int err = begins ? khr_enqueue_acquire(queue, 2, buffers, 0, NULL, &event)
+			    : khr_enqueue_release(queue, 2, buffers, 0, NULL, &event);
+
 	(void)arg;
-	return begins ? khr_enqueue_acquire(queue, 2, buffers, 0, NULL, NULL)
-		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
+	if (is_created(event, err))
+		next.clReleaseEvent(event);
+	else if (!err)
+		err = CL_INVALID_EVENT;
+	return err;
 }
 
 static cl_int proof_run_rounds(const cl_device_id *devices, cl_uint num_devices,

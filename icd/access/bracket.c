@@ -134,40 +134,6 @@ bool bracket_is_empty(const struct bracket *b)
 	return !b->events.last;
 }
 
-void bracket_end_of(struct bracket *unmap, struct bracket *map)
-{
-	unmap->map = map;
-}
-
-bool bracket_has_begun(const struct bracket *b)
-{
-	return atomic_load(&b->state) & BEGUN;
-}
-
-bool bracket_is_void(const struct bracket *b)
-{
-	return (atomic_load(&b->state) & (BEGUN | FAILED)) == FAILED;
-}
-
-bool bracket_is_done(const struct bracket *b)
-{
-	return atomic_load(&b->state) & DONE;
-}
-
-bool bracket_poll(struct bracket *b)
-{
-	cl_int status = bracket_is_done(b) ? CL_COMPLETE : bracket_event_outcome(b->events.last);
-
-	if (status <= CL_COMPLETE)
-		bracket_done(b, status);
-	return status <= CL_COMPLETE;
-}
-
-const struct import_region *bracket_region(const struct bracket *b)
-{
-	return b->set.regions[0];
-}
-
 /* Enqueues the event behind the end of access. */
 static void bracket_mark_end(struct bracket *b)
 {
@@ -198,6 +164,8 @@ static void bracket_arm(struct bracket *b)
 
 void bracket_end(struct bracket *b, cl_event *marker)
 {
+	if (b->edges == ACCESS_END) /* of an unmap: the map's bracket has begun access */
+		atomic_fetch_or(&b->state, BEGUN);
 	if (b->edges & ACCESS_END)
 		bracket_mark_end(b);
 	if (marker && b->events.marker)

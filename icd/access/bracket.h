@@ -75,30 +75,7 @@ bool bracket_is_empty(const struct bracket *b);
  */
 void bracket_end(struct bracket *b, cl_event *marker);
 
-/* Gives up a bracket without commands: if access has begun, access ends at once. */
+/* Gives up a bracket without commands: if access has begun, it ends at once. */
 void bracket_cancel(struct bracket *b);
-
-/*
- * The bracket of a map begins access, and the bracket of an unmap ends access (access/mapping.h).
- * Without a call, the bracket of an unmap ends nothing.  To be called before bracket_end().  Takes
- * over the reference to @map.
- */
-void bracket_end_of(struct bracket *unmap, struct bracket *map);
-
-/* Ends access, now or once access has begun, unless an END is on its way. */
-void bracket_abandon(struct bracket *b);
-
-bool bracket_has_begun(const struct bracket *b); /* START has succeeded */
-bool bracket_is_void(const struct bracket *b);	 /* START, or the wait list, has failed */
-bool bracket_is_done(const struct bracket *b);	 /* END is on its way, or not needed */
-
-/* Asks the driver, which may not call back, whether the last command is done. */
-bool bracket_poll(struct bracket *b);
-
-/* The first region, borrowed; valid until access has ended. */
-const struct import_region *bracket_region(const struct bracket *b);
-
-void bracket_hold(struct bracket *b);
-void bracket_put(struct bracket *b);
 
 #endif /* ICD_ACCESS_BRACKET_H */

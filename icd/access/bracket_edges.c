@@ -12,18 +12,10 @@ void bracket_hold(struct bracket *b)
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
 
-static void bracket_drop_map(struct bracket *b)
-{
-	if (b->map)
-		bracket_put(b->map);
-	b->map = NULL;
-}
-
 static void bracket_destroy(struct grave *grave)
 {
 	struct bracket *b = container_of(grave, struct bracket, grave);
 
-	bracket_drop_map(b);
 	region_set_put(&b->set);
 	bracket_events_put(&b->events);
 	free(b);
@@ -75,7 +67,6 @@ static void bracket_on_ended(void *arg, int error)
 
 	if (error)
 		bracket_notify(b, error);
-	bracket_drop_map(b);
 	if (!b->begins_late)
 		region_set_put(&b->set); /* a driver that does not call back keeps the bracket */
 	if (error || status < 0)
@@ -88,13 +79,6 @@ static void bracket_on_ended(void *arg, int error)
 static bool bracket_take_access(struct bracket *b)
 {
 	return (atomic_fetch_or(&b->state, CANCELLED | DONE) & (BEGUN | CANCELLED)) == BEGUN;
-}
-
-static bool bracket_has_access(const struct bracket *b, unsigned int state)
-{
-	if (b->edges & ACCESS_BEGIN)
-		return state & BEGUN;
-	return b->map && bracket_take_access(b->map);
 }
 
 void bracket_done(struct bracket *b, cl_int status)
@@ -110,7 +94,7 @@ void bracket_done(struct bracket *b, cl_int status)
 	b->status = status;
 	b->begins_late = (state & (STARTED | BEGUN)) == STARTED;
 	bracket_hold(b);
-	if (!bracket_has_access(b, state)) {
+	if (!(state & BEGUN)) {
 		bracket_on_ended(b, 0);
 		return;
 	}
@@ -211,6 +195,4 @@ void bracket_abandon(struct bracket *b)
 {
 	if (bracket_take_access(b))
 		bracket_end_now(b);
-	if (b->map)
-		bracket_abandon(b->map);
 }

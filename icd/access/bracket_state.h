@@ -34,14 +34,19 @@ struct bracket {
 	bool by_marker; /* the driver's markers wait for their wait list on any queue */
 	cl_command_queue queue;
 	cl_context context;
-	cl_mem mem;	     /* an import */
-	struct bracket *map; /* of an unmap: the map's bracket, held until access has ended */
+	cl_mem mem; /* an import */
 	struct bracket_events events;
 	cl_int status;	  /* of the last command, if the last command is done */
 	bool begins_late; /* START may be on its way when the last command is done */
 	cl_int refused;	  /* why the driver does not tell when the last command is done */
 	struct region_set set;
 };
+
+void bracket_hold(struct bracket *b);
+void bracket_put(struct bracket *b);
+
+/* Ends access, now or once it has begun, unless an END is on its way. */
+void bracket_abandon(struct bracket *b);
 
 /* The driver is to call @notify, with a reference.  Returns the driver's error. */
 cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,

@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "icd/access/mapping.h"
 #include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
 #include "icd/methods/verify.h"
@@ -89,18 +88,11 @@ static cl_int import_memory_record(const struct method_ops *ops, const struct me
 	return memobj_add(&like);
 }
 
-/* Driver: no unmap of the import is in a queue any more. */
-static void CL_CALLBACK import_memory_destroyed(cl_mem mem, void *region)
-{
-	mapping_forget(region);
-	memobj_destroyed(mem, region);
-}
-
 /* The region is held until the driver has destroyed the buffer, also on failure. */
 static cl_int import_memory_finish(cl_context handle, const struct method_ops *ops,
 				   struct import_region *region, const struct method_buffer *buffer)
 {
-	cl_int err = memobj_watch(buffer->handle, region, import_memory_destroyed);
+	cl_int err = memobj_watch(buffer->handle, region, memobj_destroyed);
 
 	return err ? err : import_memory_record(ops, buffer, handle, region);
 }

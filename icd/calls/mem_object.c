@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* References to memory objects, and questions about them. */
-#include "icd/access/mapping.h"
 #include "icd/access/queue_bracket.h"
 #include "icd/info_answer.h"
 #include "icd/intercept.h"
@@ -29,10 +28,8 @@ static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const str
 
 	if (gone && gone->bracket)
 		queue_bracket_close_region(gone->region);
-	if (import) {
-		mapping_release(import->region);
+	if (import)
 		import_released(import->region);
-	}
 	err = memobj_watch_release(mem);
 	if (err)
 		memobj_undo_release(mem, gone);

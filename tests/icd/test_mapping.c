@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DMA_BUF_IOCTL_SYNC of maps: each START has an END, also after failures. */
+/* DMA_BUF_IOCTL_SYNC of maps and unmaps, also after failures. */
 #include "access.h"
 
 #include <errno.h>
@@ -73,65 +73,29 @@ TEST(failed_pointer, "A pointer that comes with an error of the driver's is not 
 	run_close(&r);
 }
 
-static bool mapping_is_closed(void *unused)
-{
-	(void)unused;
-	return !fake_dmabuf_open_brackets();
-}
-
-static const struct map_kind {
-	const char *name;
-	cl_bool blocking;
-	cl_int err; /* of a map without a pointer, and without an event to wait for */
-} map_kinds[] = {
-	{ "blocking", CL_TRUE, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST },
-	{ "non_blocking", CL_FALSE, CL_SUCCESS },
-};
-
-TEST_EACH(no_pointer, struct map_kind, map_kinds,
-	  "If the driver reports a map and gives no pointer, access has an END at once.")
-{
-	struct run r = run_open_for_host(0);
-	cl_int err = 1;
-
-	stub_fail("clEnqueueMapBuffer", 1, STUB_NO_HANDLE);
-	EXPECT(!cl.clEnqueueMapBuffer(r.queue, r.a.mem, row->blocking, CL_MAP_READ, 0, 64, 0, NULL,
-				      NULL, &err));
-	EXPECT_EQ(err, row->err);
-	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-	EXPECT(process_settles(mapping_is_closed, NULL));
-	unmap_and_wait(&r, mapping_enqueue_map(&r, CL_TRUE, NULL, NULL));
-	EXPECT(process_settles(mapping_has_ended, NULL));
-	run_close(&r);
-}
-
 TEST_EACH(start_fails, struct queue_kind, queue_kinds,
-	  "If START of a map failed, the unmap makes no END.")
+	  "If START of a map failed, so has the map's event.")
 {
 	struct run r = run_open_for_host(row->properties);
 	cl_event done;
-	void *mapped;
 
 	fake_dmabuf_fail("START", EIO, 1);
-	mapped = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
+	mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
 	expect_failure(done);
-	unmap_and_wait(&r, mapped);
 	expect_no_sync("a");
 	run_close(&r);
 }
 
 TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
-	  "If the wait list of a map failed, the unmap makes no END.")
+	  "If the wait list of a map failed, the map has no START.")
 {
 	struct run r = run_open_for_host(row->properties);
 	cl_event go = user_event_create(), done;
-	void *mapped;
 
 	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk); /* like PoCL 3.1 */
-	mapped = mapping_enqueue_map(&r, CL_FALSE, &go, &done);
+	mapping_enqueue_map(&r, CL_FALSE, &go, &done);
 	fixture_complete_event(go, -5);
 	expect_failure(done);
-	unmap_and_wait(&r, mapped);
 	expect_no_sync("a");
 	cl.clReleaseEvent(go);
 	run_release(&r);
@@ -169,63 +133,6 @@ TEST_EACH(unmap_fails, struct queue_kind, queue_kinds,
 	run_close(&r);
 }
 
-TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
-	  "If the driver reports no failures, the release of the import ends access.")
-{
-	struct run r = run_open_for_host(row->properties);
-	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-	cl_event go = user_event_create(), done;
-
-	stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* like PoCL 3.1 */
-	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
-	if (row->quirk)
-		run_release(&r); /* while the unmap is in the queue */
-	fixture_complete_event(go, -5);
-	expect_failure(done);
-	if (!row->quirk)
-		run_release(&r);
-	EXPECT(process_settles(mapping_has_ended, NULL));
-	expect_count("sync START a", 1);
-	expect_count("sync END a", 1);
-	EXPECT(process_settles(fixture_mapped_at_most, &r.mapped_before));
-	cl.clReleaseEvent(go);
-	fixture_release(); /* the driver still has the layer's callback */
-}
-
-TEST_EACH(unmap_failed_complete, struct queue_kind, queue_kinds,
-	  "If the driver says CL_COMPLETE of a failed unmap, the release of the import tells the "
-	  "failure all the same.")
-{
-	struct run r = run_open_for_host(row->properties);
-	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-	cl_event go = user_event_create(), done;
-
-	stub_set(STUB_FAILED_COMPLETE, 1); /* like Intel's CPU runtime */
-	stub_set(STUB_NO_FAILURE_CALLBACK, 1);
-	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
-	fixture_complete_event(go, -5);
-	let_others_run();
-	run_release(&r);
-	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	cl.clReleaseEvent(done);
-	EXPECT(process_settles(mapping_has_ended, NULL));
-	expect_count("sync END a", 1);
-	cl.clReleaseEvent(go);
-	fixture_release(); /* the driver still has the layer's callback */
-}
-
-TEST(never_unmapped, "If a map is never unmapped, the release of the import ends access.")
-{
-	struct run r = run_open_for_host(0);
-
-	mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-	expect_count("sync START a", 1);
-	run_release(&r);
-	EXPECT(process_settles(mapping_has_ended, NULL));
-	expect_count("sync END a", 1);
-	fixture_close();
-}
-
 TEST(released_before_unmap,
      "If an import is released while its unmap is in the queue, the unmap ends access.")
 {
@@ -243,35 +150,6 @@ TEST(released_before_unmap,
 	EXPECT(process_settles(fixture_mapped_at_most, &r.mapped_before));
 	cl.clReleaseEvent(go);
 	fixture_close();
-}
-
-/* Which of two maps failed. */
-static const struct failed_map {
-	const char *name;
-	bool is_second;
-} failed_maps[] = { { "first", false }, { "second", true } };
-
-TEST_EACH(maps_of_one_pointer, struct failed_map, failed_maps,
-	  "If one of two maps of a pointer failed, the first unmap ends access, once.")
-{
-	struct run r = run_open_for_host(0);
-	void *first = NULL, *second;
-	cl_event done;
-
-	if (row->is_second)
-		first = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-	fake_dmabuf_fail("START", EIO, 1);
-	second = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
-	expect_failure(done);
-	if (!row->is_second)
-		first = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-	EXPECT(first == second);
-	unmap_and_wait(&r, first);
-	expect_count("sync START a", 1);
-	expect_count("sync END a", 1);
-	unmap_and_wait(&r, second);
-	expect_count("sync END a", 1);
-	run_close(&r);
 }
 
 TEST(callback_refused, "If the layer cannot observe the end of an unmap, access ends at once.")

@@ -14,10 +14,18 @@ static void access_take_event(struct access *a)
 	a->command = NULL;
 }
 
+/* What a command uses. */
+struct access_use {
+	cl_command_queue queue;
+	struct memobj *const *objs;
+	size_t count;
+	unsigned int edges; /* enum access_edges */
+};
+
 /* A kernel joins the queue's open bracket.  False: the kernel needs a bracket of its own. */
-static bool access_join(struct access *a, cl_command_queue queue, const struct region_set *set)
+static bool access_join(struct access *a, const struct access_use *use)
 {
-	a->queue = queue_bracket_enter(queue, set, !a->event);
+	a->queue = queue_bracket_enter(use->queue, use->objs, use->count, !a->event);
 	if (!a->queue)
 		return false;
 	a->bracket = queue_bracket_of(a->queue);
@@ -40,17 +48,16 @@ static void access_notify(cl_command_queue queue, cl_int err)
 	context_put(context);
 }
 
-static cl_int access_open(struct access *a, cl_command_queue queue, const struct region_set *set,
-			  unsigned int edges)
+static cl_int access_open(struct access *a, const struct access_use *use)
 {
 	struct bracket *b;
-	cl_int err = bracket_create(queue, set, edges, &b);
+	cl_int err = bracket_create(use->queue, use->objs, use->count, use->edges, &b);
 
 	if (err) {
-		access_notify(queue, err);
+		access_notify(use->queue, err);
 		return err;
 	}
-	if (edges & ACCESS_BEGIN) {
+	if (use->edges & ACCESS_BEGIN) {
 		err = bracket_begin(b, a->num_wait, a->wait);
 		if (err) {
 			bracket_cancel(b);
@@ -64,18 +71,17 @@ static cl_int access_open(struct access *a, cl_command_queue queue, const struct
 	return CL_SUCCESS;
 }
 
-static cl_int access_begin_set(struct access *a, cl_command_queue queue,
-			       const struct region_set *set, unsigned int edges)
+static cl_int access_bracket(struct access *a, const struct access_use *use)
 {
-	const bool may_join = edges & ACCESS_JOIN && !a->num_wait;
+	const bool may_join = use->edges & ACCESS_JOIN && !a->num_wait;
 
-	if (may_join && access_join(a, queue, set))
+	if (may_join && access_join(a, use))
 		return CL_SUCCESS;
-	queue_bracket_close(queue);
+	queue_bracket_close(use->queue);
 	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
 	if (may_join)
 		a->wait = NULL;
-	return access_open(a, queue, set, edges);
+	return access_open(a, use);
 }
 
 /* The command waits for the acquire, and gives its event to the release. */
@@ -103,31 +109,18 @@ cl_int access_release(struct access *a, cl_int err, cl_bool blocking)
 	return err;
 }
 
-static cl_int access_bracket(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-			     size_t count, unsigned int edges)
-{
-	struct region_set set;
-	cl_int err;
-
-	if (!region_set_add_all(&set, objs, count, edges & ACCESS_BY_HOST)) {
-		access_notify(queue, CL_OUT_OF_HOST_MEMORY);
-		return CL_OUT_OF_HOST_MEMORY;
-	}
-	err = set.count ? access_begin_set(a, queue, &set, edges) : CL_SUCCESS;
-	if (!set.count && (a->num_wait || a->event))
-		queue_bracket_close(queue);
-	region_set_free(&set);
-	return err;
-}
-
 cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
 		    size_t count, unsigned int edges)
 {
+	const struct access_use use = { queue, objs, count, edges };
 	cl_int err = access_acquire(a, queue, objs, count);
 
 	if (err)
 		return err;
-	err = access_bracket(a, queue, objs, count, edges);
+	if (region_set_first(objs, count))
+		err = access_bracket(a, &use);
+	else if (a->num_wait || a->event)
+		queue_bracket_close(queue);
 	if (err && a->acquired)
 		acquired_cancel(a->acquired);
 	return err;

@@ -46,7 +46,7 @@ static cl_int bracket_create_events(struct bracket *b)
 	return err;
 }
 
-static struct bracket *bracket_alloc(const struct region_set *set)
+static struct bracket *bracket_alloc(struct memobj *const *objs, size_t count, bool by_host)
 {
 	struct bracket *b = calloc(1, sizeof(*b));
 
@@ -54,7 +54,7 @@ static struct bracket *bracket_alloc(const struct region_set *set)
 		log_error("no memory for a dma-buf bracket");
 		return NULL;
 	}
-	if (!region_set_hold(&b->set, set)) {
+	if (!region_set_init(&b->set, objs, count, by_host)) {
 		free(b);
 		return NULL;
 	}
@@ -62,19 +62,21 @@ static struct bracket *bracket_alloc(const struct region_set *set)
 	return b;
 }
 
-cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsigned int edges,
-		      struct bracket **bracket)
+cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t count,
+		      unsigned int edges, struct bracket **bracket)
 {
-	struct bracket *b = bracket_alloc(set);
+	struct bracket *b = bracket_alloc(objs, count, edges & ACCESS_BY_HOST);
+	const struct memobj *import;
 	cl_int err;
 
 	if (!b)
 		return CL_OUT_OF_HOST_MEMORY;
+	import = memobj_import(region_set_first(objs, count));
 	b->edges = edges & ACCESS_BOTH;
 	b->queue = queue;
-	b->mem = set->import->handle;
-	b->by_marker = memobj_markers_wait(set->import);
-	err = error_to_cl(region_set_check(set));
+	b->mem = import->handle;
+	b->by_marker = memobj_markers_wait(import);
+	err = error_to_cl(region_set_check(&b->set));
 	if (!err)
 		err = bracket_create_events(b);
 	if (err)
@@ -109,9 +111,9 @@ const cl_event *bracket_wait_list(const struct bracket *b)
 	return &b->events.gate.event;
 }
 
-bool bracket_admits(const struct bracket *b, const struct region_set *set)
+bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count)
 {
-	return region_set_covers(&b->set, set);
+	return region_set_covers(&b->set, objs, count);
 }
 
 bool bracket_uses(const struct bracket *b, const struct import_region *region)

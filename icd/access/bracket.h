@@ -31,13 +31,13 @@ struct bracket;
 
 /**
  * bracket_create - a bracket without START
- * @set: from region_set_add_all(), not empty
+ * @objs: @count records or NULL, of which one needs a bracket
  * @edges: enum access_edges
  *
  * Returns CL_SUCCESS or an error, logged.  Undone by bracket_cancel() or bracket_end().
  */
-cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsigned int edges,
-		      struct bracket **bracket);
+cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t count,
+		      unsigned int edges, struct bracket **bracket);
 
 /* Schedules START for the time when a command with @wait could run. */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait);
@@ -51,8 +51,8 @@ bool bracket_is_started(const struct bracket *b);
 /* The wait list of a command of the bracket, of one event: the end of START. */
 const cl_event *bracket_wait_list(const struct bracket *b);
 
-/* Whether the bracket serves a kernel that uses @set. */
-bool bracket_admits(const struct bracket *b, const struct region_set *set);
+/* Whether the bracket serves a kernel that uses @objs. */
+bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count);
 
 bool bracket_uses(const struct bracket *b, const struct import_region *region);
 

@@ -12,10 +12,8 @@ void bracket_hold(struct bracket *b)
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
 
-static void bracket_destroy(struct grave *grave)
+void bracket_destroy(struct bracket *b)
 {
-	struct bracket *b = container_of(grave, struct bracket, grave);
-
 	region_set_put(&b->set);
 	bracket_events_put(&b->events);
 	free(b);
@@ -26,12 +24,10 @@ void bracket_put(struct bracket *b)
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	overdue_remove(&b->overdue);
-	b->grave.events = &b->events;
-	b->grave.destroy = bracket_destroy;
 	if (atomic_load(&b->state) & FAILED)
-		grave_add(&b->grave);
+		bracket_destroy_later(b);
 	else
-		bracket_destroy(&b->grave);
+		bracket_destroy(b);
 }
 
 /* Tells the thread's last fault to the application, which may have no event to see it. */

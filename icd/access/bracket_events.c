@@ -46,11 +46,6 @@ cl_int bracket_event_outcome(cl_event event)
 	return status;
 }
 
-bool bracket_events_are_pending(const struct bracket_events *e)
-{
-	return e->ready && bracket_event_status(e->ready) > CL_COMPLETE;
-}
-
 /* @ours: references that are not the driver's */
 static bool bracket_event_is_in_use(cl_event event, cl_uint ours)
 {
@@ -71,7 +66,7 @@ bool bracket_events_last_is_in_use(const struct bracket_events *e)
 	return bracket_event_is_in_use(e->last, proxy_event_is_given(e->marker) ? 2 : 1);
 }
 
-bool bracket_events_are_in_use(const struct bracket_events *e)
+static bool bracket_events_are_in_use(const struct bracket_events *e)
 {
 	const cl_event own[] = { e->ready, e->gate.event, e->ended.event,
 				 proxy_event_is_given(e->marker) ? NULL : e->marker };
@@ -83,6 +78,13 @@ bool bracket_events_are_in_use(const struct bracket_events *e)
 		if (bracket_event_is_in_use(e->held[i], 1))
 			return true;
 	return e->last && bracket_events_last_is_in_use(e);
+}
+
+bool bracket_events_are_needed(struct bracket_events *e)
+{
+	if (e->ready && bracket_event_status(e->ready) > CL_COMPLETE)
+		return true;
+	return e->questions++ < 16 && bracket_events_are_in_use(e);
 }
 
 static void bracket_event_put(cl_event event)

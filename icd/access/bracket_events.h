@@ -19,6 +19,7 @@ struct bracket_events {
 	cl_event last;		    /* of the last command */
 	cl_event *held;		    /* of the commands before the last */
 	size_t num_held, room;
+	unsigned int questions; /* bracket_events_are_needed() */
 };
 
 /* Room for one more command.  False: no memory. */
@@ -27,11 +28,15 @@ bool bracket_events_reserve(struct bracket_events *e);
 /* A command is the last one now; takes over the reference to @command. */
 void bracket_events_add(struct bracket_events *e, cl_event command);
 
-/* The driver still runs the marker in front: commands of its wait list may fail. */
-bool bracket_events_are_pending(const struct bracket_events *e);
+/*
+ * Whether the driver still uses the events of a failed bracket.  PoCL 3.1 calls back for a command before it tells
+ * the commands that wait for it, which a failure in the callback has ended already: if nobody holds their events, it
+ * uses them after their end.  It drops its references last.  Asked 16 times, after the marker in front is done, the
+ * answer is no.
+ */
+bool bracket_events_are_needed(struct bracket_events *e);
 
-/* The driver has references to events. */
-bool bracket_events_are_in_use(const struct bracket_events *e);
+/* Whether the driver has references to an event. */
 bool bracket_events_ready_is_in_use(const struct bracket_events *e);
 bool bracket_events_last_is_in_use(const struct bracket_events *e);
 

@@ -53,3 +53,26 @@ bool bracket_watch_overdue(struct bracket *b)
 
 	return overdue_add(&b->overdue, &ops);
 }
+
+static bool bracket_leftover_hold(struct overdue *o)
+{
+	(void)o;
+	return true;
+}
+
+static void bracket_leftover_ask(struct overdue *o)
+{
+	struct bracket *b = container_of(o, struct bracket, overdue);
+
+	if (bracket_events_are_needed(&b->events))
+		return;
+	overdue_remove(o);
+	bracket_destroy(b);
+}
+
+void bracket_destroy_later(struct bracket *b)
+{
+	static const struct overdue_ops ops = { bracket_leftover_hold, bracket_leftover_ask };
+
+	overdue_add(&b->overdue, &ops);
+}

@@ -10,7 +10,6 @@
 
 #include "icd/access/bracket.h"
 #include "icd/access/bracket_events.h"
-#include "icd/access/grave.h"
 #include "icd/access/overdue.h"
 
 enum bracket_state {
@@ -26,7 +25,6 @@ enum bracket_state {
 /* References: the thread that enqueues, START until the gate is open, and END. */
 struct bracket {
 	struct overdue overdue;
-	struct grave grave;
 	atomic_uint refs;
 	atomic_uint state; /* enum bracket_state */
 	unsigned int edges;
@@ -70,5 +68,10 @@ void bracket_fail(struct bracket *b, cl_int status);
  */
 bool bracket_watch_overdue(struct bracket *b);
 void bracket_ask_now(struct bracket *b);
+
+void bracket_destroy(struct bracket *b);
+
+/* A failed bracket, which nobody holds, stays for the driver: bracket_events_are_needed(). */
+void bracket_destroy_later(struct bracket *b);
 
 #endif /* ICD_ACCESS_BRACKET_STATE_H */

@@ -134,11 +134,11 @@ static bool queue_bracket_is_in_order(struct queue_bracket *q)
 }
 
 /* With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own. */
-static void queue_bracket_open(struct queue_bracket *q, const struct region_set *set)
+static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *objs, size_t count)
 {
 	struct bracket *b;
 
-	if (!queue_bracket_is_in_order(q) || bracket_create(q->queue, set, ACCESS_BOTH, &b))
+	if (!queue_bracket_is_in_order(q) || bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
 		return;
 	/* Counted before idle_watch(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
@@ -151,30 +151,31 @@ static void queue_bracket_open(struct queue_bracket *q, const struct region_set 
 	q->open = b;
 }
 
-static bool queue_bracket_is_usable(const struct queue_bracket *q, const struct region_set *set)
+static bool queue_bracket_is_usable(const struct queue_bracket *q, struct memobj *const *objs,
+				    size_t count)
 {
-	return bracket_admits(q->open, set) && !bracket_is_started(q->open) &&
+	return bracket_admits(q->open, objs, count) && !bracket_is_started(q->open) &&
 	       bracket_reserve(q->open);
 }
 
 /* With the queue's mutex.  A driver may call the application in any of its functions. */
-static bool queue_bracket_prepare(struct queue_bracket *q, const struct region_set *set,
+static bool queue_bracket_prepare(struct queue_bracket *q, struct memobj *const *objs, size_t count,
 				  bool may_open)
 {
 	if (q->entered)
 		return false;
 	q->entered = true;
-	if (q->open && !queue_bracket_is_usable(q, set))
+	if (q->open && !queue_bracket_is_usable(q, objs, count))
 		queue_bracket_close_locked(q);
 	if (!q->open && may_open)
-		queue_bracket_open(q, set);
+		queue_bracket_open(q, objs, count);
 	q->fresh = true;
 	q->entered = q->open;
 	return q->open;
 }
 
-struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct region_set *set,
-					  bool may_open)
+struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj *const *objs,
+					  size_t count, bool may_open)
 {
 	struct queue_bracket *q;
 
@@ -191,7 +192,7 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct r
 		return NULL;
 	}
 	pthread_mutex_lock(&q->mutex);
-	if (queue_bracket_prepare(q, set, may_open))
+	if (queue_bracket_prepare(q, objs, count, may_open))
 		return q;
 	pthread_mutex_unlock(&q->mutex);
 	queue_bracket_put(q);

@@ -43,14 +43,14 @@ static inline bool queue_bracket_any(void)
 
 /**
  * queue_bracket_enter - let a kernel without a wait list use the open bracket of its queue
- * @set: the regions that the kernel uses
- * @may_open: open a bracket if no open bracket admits @set
+ * @objs: @count records or NULL, of which one needs a bracket
+ * @may_open: open a bracket if no open bracket admits the kernel
  *
- * An open bracket that does not admit @set is closed.  Returns NULL, or the queue's record, locked:
+ * An open bracket that does not admit the kernel is closed.  Returns NULL, or the queue's record, locked:
  * the caller enqueues the kernel at once, and then calls queue_bracket_leave().
  */
-struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct region_set *set,
-					  bool may_open);
+struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj *const *objs,
+					  size_t count, bool may_open);
 
 /* The open bracket.  Any thread that has entered. */
 struct bracket *queue_bracket_of(const struct queue_bracket *q);

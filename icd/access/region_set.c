@@ -5,34 +5,20 @@
 
 #include "util/log.h"
 
-static bool region_set_alloc(struct region_set *set, size_t count)
+const struct memobj *region_set_first(struct memobj *const *objs, size_t count)
 {
-	set->count = 0;
-	set->import = NULL;
-	set->regions = set->few_regions;
-	set->access = set->few_access;
-	if (count <= REGION_SET_FEW)
-		return true;
-	set->regions = calloc(count, sizeof(*set->regions));
-	set->access = calloc(count, sizeof(*set->access));
-	if (set->regions && set->access)
-		return true;
-	log_error("no memory for a dma-buf bracket");
-	region_set_free(set);
-	return false;
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket)
+			return objs[i];
+	return NULL;
 }
 
-void region_set_free(struct region_set *set)
+static unsigned int region_set_access(const struct import_region *region, bool by_host)
 {
-	if (set->regions != set->few_regions)
-		free(set->regions);
-	if (set->access != set->few_access)
-		free(set->access);
-	set->regions = NULL;
-	set->access = NULL;
+	return by_host ? region->access : region->wanted & region->access;
 }
 
-/* Whether the set serves a region, too.  An import and its sub-buffers are one region. */
+/* An import and its sub-buffers are one region. */
 static bool region_set_serves(const struct region_set *set, const struct import_region *region,
 			      unsigned int access)
 {
@@ -42,48 +28,27 @@ static bool region_set_serves(const struct region_set *set, const struct import_
 	return false;
 }
 
-static void region_set_add(struct region_set *set, const struct memobj *obj, bool by_host)
+static void region_set_add(struct region_set *set, struct import_region *region, bool by_host)
 {
-	struct import_region *region = obj->region;
-
-	if (region_set_serves(set, region, 0))
+	if (region_set_has(set, region))
 		return;
-	if (!set->import)
-		set->import = memobj_import(obj);
-	set->access[set->count] = by_host ? region->access : region->wanted & region->access;
+	import_hold(region);
+	set->access[set->count] = region_set_access(region, by_host);
 	set->regions[set->count++] = region;
 }
 
-static bool region_set_is_member(const struct memobj *obj)
+bool region_set_init(struct region_set *set, struct memobj *const *objs, size_t count, bool by_host)
 {
-	return obj && obj->bracket;
-}
-
-bool region_set_add_all(struct region_set *set, struct memobj *const *objs, size_t count,
-			bool by_host)
-{
-	size_t members = 0;
-
-	for (size_t i = 0; i < count; i++)
-		members += region_set_is_member(objs[i]);
-	if (!region_set_alloc(set, members))
+	set->count = 0;
+	set->regions = calloc(count, sizeof(*set->regions) + sizeof(*set->access));
+	if (!set->regions) {
+		log_error("no memory for a dma-buf bracket");
 		return false;
-	for (size_t i = 0; i < count && members; i++)
-		if (region_set_is_member(objs[i]))
-			region_set_add(set, objs[i], by_host);
-	return true;
-}
-
-bool region_set_hold(struct region_set *held, const struct region_set *set)
-{
-	if (!region_set_alloc(held, set->count))
-		return false;
-	for (size_t i = 0; i < set->count; i++) {
-		held->access[i] = set->access[i];
-		held->regions[i] = set->regions[i];
-		import_hold(held->regions[i]);
 	}
-	held->count = set->count;
+	set->access = (unsigned int *)(set->regions + count);
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket)
+			region_set_add(set, objs[i]->region, by_host);
 	return true;
 }
 
@@ -91,21 +56,21 @@ void region_set_put(struct region_set *set)
 {
 	while (set->count)
 		import_put(set->regions[--set->count]);
-	region_set_free(set);
+	free(set->regions);
+	set->regions = NULL;
 }
 
 bool region_set_has(const struct region_set *set, const struct import_region *region)
 {
-	for (size_t i = 0; i < set->count; i++)
-		if (set->regions[i] == region)
-			return true;
-	return false;
+	return region_set_serves(set, region, 0);
 }
 
-bool region_set_covers(const struct region_set *set, const struct region_set *part)
+bool region_set_covers(const struct region_set *set, struct memobj *const *objs, size_t count)
 {
-	for (size_t i = 0; i < part->count; i++)
-		if (!region_set_serves(set, part->regions[i], part->access[i]))
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket &&
+		    !region_set_serves(set, objs[i]->region,
+				       region_set_access(objs[i]->region, false)))
 			return false;
 	return true;
 }

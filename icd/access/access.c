@@ -96,7 +96,7 @@ static cl_int access_acquire(struct access *a, cl_command_queue queue, struct me
 		return err;
 	a->num_wait = 1;
 	a->wait = acquired_wait_list(a->acquired);
-	a->acquired_event = a->event;
+	a->app_event = a->event;
 	a->event = acquired_command(a->acquired);
 	return CL_SUCCESS;
 }
@@ -104,26 +104,22 @@ static cl_int access_acquire(struct access *a, cl_command_queue queue, struct me
 cl_int access_release(struct access *a, cl_int err, cl_bool blocking)
 {
 	if (!err)
-		return acquired_end(a->acquired, a->acquired_event, blocking);
+		return acquired_end(a->acquired, a->app_event, blocking);
 	acquired_cancel(a->acquired);
 	return err;
 }
 
+/* A context takes dma-bufs by one method, whose imports are bracketed or acquired. */
 cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
 		    size_t count, unsigned int edges)
 {
 	const struct access_use use = { queue, objs, count, edges };
-	cl_int err = access_acquire(a, queue, objs, count);
 
-	if (err)
-		return err;
 	if (region_set_first(objs, count))
-		err = access_bracket(a, &use);
-	else if (a->num_wait || a->event)
+		return access_bracket(a, &use);
+	if (a->num_wait || a->event)
 		queue_bracket_close(queue);
-	if (err && a->acquired)
-		acquired_cancel(a->acquired);
-	return err;
+	return access_acquire(a, queue, objs, count);
 }
 
 /* The command is in the queue's open bracket, which an event of the application closes. */

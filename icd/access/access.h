@@ -38,8 +38,7 @@ struct access {
 	struct queue_bracket *queue; /* entered: @bracket is the queue's open bracket; or NULL */
 	cl_event *app_event;
 	cl_event command;
-	struct acquired *acquired; /* NULL: nothing was acquired */
-	cl_event *acquired_event;  /* the application's, if something was */
+	struct acquired *acquired; /* NULL: nothing was acquired; never with a bracket */
 };
 
 /* A command that needs no bracket. */
@@ -89,7 +88,7 @@ cl_int access_release(struct access *a, cl_int err, cl_bool blocking);
 static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {
 	if (a->bracket)
-		err = access_finish(a, err, blocking && !a->acquired);
+		return access_finish(a, err, blocking);
 	return a->acquired ? access_release(a, err, blocking) : err;
 }
 

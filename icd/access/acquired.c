@@ -61,15 +61,6 @@ static void acquired_free(struct acquired *a)
 	free(a);
 }
 
-bool acquired_is_in_order(cl_command_queue queue)
-{
-	cl_command_queue_properties properties = 0;
-
-	next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
-				   NULL);
-	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-}
-
 static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_event *wait)
 {
 	cl_int err = memobj_enqueue_acquire(a->import, a->queue, a->count, a->imports, num_wait,

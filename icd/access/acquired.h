@@ -52,7 +52,4 @@ void acquired_cancel(struct acquired *a);
  */
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking);
 
-/* A queue that the driver does not know is in order. */
-bool acquired_is_in_order(cl_command_queue queue);
-
 #endif /* ICD_ACCESS_ACQUIRED_H */

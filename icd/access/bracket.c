@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "icd/access/bracket_state.h"
+#include "icd/access/queue_bracket.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "util/cl_names.h"
@@ -22,23 +23,12 @@ static cl_int bracket_enqueue_wait(const struct bracket *b, cl_uint num_wait, co
 	return next.clEnqueueMigrateMemObjects(b->queue, 1, &b->mem, 0, num_wait, wait, event);
 }
 
-static cl_int bracket_query_queue(struct bracket *b)
+static cl_int bracket_create_events(struct bracket *b)
 {
-	cl_command_queue_properties properties = 0;
 	cl_int err = next.clGetCommandQueueInfo(b->queue, CL_QUEUE_CONTEXT, sizeof(b->context),
 						&b->context, NULL);
 
-	if (!err)
-		err = next.clGetCommandQueueInfo(b->queue, CL_QUEUE_PROPERTIES, sizeof(properties),
-						 &properties, NULL);
-	b->in_order = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-	return err;
-}
-
-static cl_int bracket_create_events(struct bracket *b)
-{
-	cl_int err = bracket_query_queue(b);
-
+	b->in_order = queue_is_in_order(b->queue);
 	if (!err && b->edges & ACCESS_BEGIN)
 		err = outcome_create(&b->events.gate, b->context);
 	if (!err && b->edges & ACCESS_END)

@@ -23,31 +23,26 @@ static void queue_bracket_in_child(struct lock *lock)
 	atomic_store(&queue_bracket_count, 0);
 }
 
-/* False: the driver does not know the queue. */
-static bool queue_is_in_order(cl_command_queue queue, bool *in_order)
+bool queue_is_in_order(cl_command_queue queue)
 {
-	cl_command_queue_properties properties = 0;
+	cl_command_queue_properties properties;
 
-	if (next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
-				       NULL))
-		return false;
-	*in_order = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-	return true;
+	return !next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
+					   &properties, NULL) &&
+	       !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
 static struct queue_bracket *queue_bracket_create(cl_command_queue queue)
 {
 	struct queue_bracket *q;
 	pthread_mutexattr_t recursive;
-	bool in_order;
 
-	if (!queue || !queue_is_in_order(queue, &in_order))
+	if (!queue || !queue_is_in_order(queue))
 		return NULL;
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
 	q->queue = queue;
-	q->in_order = in_order;
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&q->mutex, &recursive);
@@ -72,7 +67,7 @@ struct queue_bracket *queue_bracket_get(cl_command_queue queue)
 	return handle_table_get(&queue_bracket_table, queue);
 }
 
-/* The record of @queue, added if needed; NULL: no memory, or no queue. */
+/* The record of @queue, added if needed; NULL: no memory, or no queue that is in order. */
 static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
 {
 	struct queue_bracket *made = queue_bracket_create(queue), *q;
@@ -122,23 +117,15 @@ void queue_bracket_leave(struct queue_bracket *q)
 	queue_bracket_put(q);
 }
 
-/* The driver is asked again: an older queue at the same address may have left the record. */
-static bool queue_bracket_is_in_order(struct queue_bracket *q)
-{
-	bool in_order;
-
-	if (!queue_is_in_order(q->queue, &in_order))
-		return false;
-	atomic_store(&q->in_order, in_order);
-	return in_order;
-}
-
-/* With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own. */
+/*
+ * With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own.  The driver is asked
+ * again, because an older queue at the same address may have left the record.
+ */
 static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *objs, size_t count)
 {
 	struct bracket *b;
 
-	if (!queue_bracket_is_in_order(q) || bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
+	if (!queue_is_in_order(q->queue) || bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
 		return;
 	/* Counted before idle_watch(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
@@ -187,10 +174,6 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj 
 		q = queue_bracket_add(queue);
 	if (!q)
 		return NULL;
-	if (!atomic_load_explicit(&q->in_order, memory_order_relaxed)) {
-		queue_bracket_put(q);
-		return NULL;
-	}
 	pthread_mutex_lock(&q->mutex);
 	if (queue_bracket_prepare(q, objs, count, may_open))
 		return q;
@@ -217,28 +200,15 @@ static void queue_bracket_remove(cl_command_queue queue)
  */
 void queue_bracket_forget(cl_command_queue queue)
 {
-	struct queue_bracket *q = queue_bracket_get(queue);
 	cl_uint refs = 0;
 
-	if (!q)
+	if (!handle_table_has(&queue_bracket_table, queue))
 		return;
-	atomic_store(&q->in_order, true);
-	queue_bracket_put(q);
 	queue_bracket_close_slowly(queue);
 	if (!next.clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(refs), &refs,
 					NULL) &&
 	    refs == 1)
 		queue_bracket_remove(queue);
-}
-
-void queue_bracket_reorder(cl_command_queue queue)
-{
-	struct queue_bracket *q = queue_bracket_get(queue);
-
-	if (!q)
-		return;
-	queue_bracket_is_in_order(q);
-	queue_bracket_put(q);
 }
 
 void queue_bracket_forbid(void)

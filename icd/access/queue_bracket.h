@@ -33,6 +33,9 @@
 
 struct queue_bracket;
 
+/* False also for what is no queue. */
+bool queue_is_in_order(cl_command_queue queue);
+
 /* Open brackets of all queues.  While the count is 0, every call goes straight on. */
 extern atomic_uint queue_bracket_count;
 
@@ -76,9 +79,6 @@ void queue_bracket_close_region(const struct import_region *region);
 
 /* The application is about to release a queue, perhaps for the last time. */
 void queue_bracket_forget(cl_command_queue queue);
-
-/* A queue may be out of order now, or in order again. */
-void queue_bracket_reorder(cl_command_queue queue);
 
 /* No bracket stays open from now on: the application can observe completion unseen. */
 void queue_bracket_forbid(void);

@@ -12,7 +12,6 @@
 struct queue_bracket {
 	struct handle_record record;
 	cl_command_queue queue;
-	atomic_bool in_order;  /* as the driver said last: each row asks again */
 	pthread_mutex_t mutex; /* all below; taken before other locks */
 	struct bracket *open;
 	bool fresh; /* a kernel came since the last tick */

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/access/acquired.h"
 #include "icd/access/queue_bracket.h"
 #include "icd/layer.h"
 #include "icd/objects/command_functions.h"
@@ -57,7 +56,7 @@ static cl_int external_mark(cl_command_queue queue, cl_uint num_wait, const cl_e
 	cl_event complete;
 	cl_int err;
 
-	if (num_wait || wait || acquired_is_in_order(queue))
+	if (num_wait || wait || queue_is_in_order(queue))
 		return next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, event);
 	err = external_create_complete(queue, &complete);
 	if (err)

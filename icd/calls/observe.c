@@ -144,12 +144,8 @@ cl_int CL_API_CALL layer_clSetCommandQueueProperty(cl_command_queue queue,
 						   cl_command_queue_properties properties,
 						   cl_bool enable, cl_command_queue_properties *old)
 {
-	cl_int err;
-
-	queue_bracket_close(queue);
-	err = next.clSetCommandQueueProperty(queue, properties, enable, old);
-	queue_bracket_reorder(queue);
-	return err;
+	queue_bracket_forbid(); /* a queue that was in order may not stay so */
+	return next.clSetCommandQueueProperty(queue, properties, enable, old);
 }
 
 cl_int CL_API_CALL layer_clReleaseCommandQueue(cl_command_queue queue)

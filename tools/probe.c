@@ -7,7 +7,7 @@
  *
  * The answer goes to a pipe.  A worker, climport-probe KEY FILE, tests one device after the other and appends
  * what it finds to a file without a name.  If a device ends the worker, this process, which calls no driver, says
- * so in the file, and the next worker goes on with the next device.
+ * so in the file, and the next worker goes on behind it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -138,22 +138,19 @@ static int probe_wait_for_worker(pid_t pid, int file)
 	return is_killed ? SIGALRM : status;
 }
 
-/* Ends the section of the device that has ended a worker.  "?": nothing is known, as others ended it. */
+/* Says in the section of a device how a worker has ended.  The next worker goes on with the device. */
 static bool probe_note_death(int file, int status)
 {
 	if (probe_status_is_lost(status))
-		return dprintf(file, "host ? 0 the test was ended by others\n"
-				     "dma_buf ? 0 the test was ended by others\nend\n") > 0;
+		return dprintf(file, "lost the test was ended by others\n") > 0;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		return dprintf(file, "died the driver hangs in the tests of this device\nend\n") >
-		       0;
+		return dprintf(file, "died the driver hangs in the tests of this device\n") > 0;
 	if (WIFSIGNALED(status))
-		return dprintf(file,
-			       "died the driver crashes in the tests of this device: %s\nend\n",
+		return dprintf(file, "died the driver crashes in the tests of this device: %s\n",
 			       strsignal(WTERMSIG(status))) > 0;
 	return dprintf(file,
 		       "died the driver ends the process in the tests of this device, status "
-		       "%d\nend\n",
+		       "%d\n",
 		       WEXITSTATUS(status)) > 0;
 }
 
@@ -167,11 +164,14 @@ static bool probe_is_in_section(int file)
 	       (size < 4 || pread(file, last, 4, size - 4) != 4 || memcmp(last, "end\n", 4) != 0);
 }
 
+/* A section that no worker could end is ended: what it says is all that is known. */
 static int probe_send(int file)
 {
-	const off_t size = probe_length(file);
-	off_t at = 0;
+	off_t size, at = 0;
 
+	if (probe_is_in_section(file) && dprintf(file, "end\n") < 0)
+		return 1;
+	size = probe_length(file);
 	while (at < size && sendfile(PROBE_FD, file, &at, (size_t)(size - at)) > 0)
 		;
 	return at == size && size ? 0 : 1;

@@ -31,10 +31,26 @@ size_t facts_format(const struct facts *facts, unsigned int number, char *text, 
 	host_rule_format(&facts->rule, rule);
 	if (used < size)
 		used += (size_t)snprintf(text + used, size - used,
-					 "image2d %d\nbest %d\nrule %s\nexporters %x %d\nend\n",
+					 "image2d %d\nbest %d\nrule %s\nexporters %x %d\n"
+					 "large_memory %d %s\n",
 					 facts->image2d, facts->is_best, rule, facts->exporters,
-					 facts->is_short);
+					 facts->is_short, facts->takes_large, facts->large_why);
 	return used;
+}
+
+void facts_keep_changes(const char *before, char *after)
+{
+	char *line = strchr(after, '\n'), *kept = after, *end;
+
+	for (; line[1]; line = end) {
+		const size_t length = (size_t)((end = strchr(line + 1, '\n')) - line);
+
+		if (memmem(before, strlen(before), line, length + 1))
+			continue;
+		memmove(kept, line + 1, length);
+		kept += length;
+	}
+	*kept = '\0';
 }
 
 /* Takes a word and a space from a line.  False: the line begins with another word. */
@@ -59,13 +75,25 @@ static bool facts_parse_type(const char *line, struct facts_type *type)
 	       sizeof(type->why);
 }
 
-static void facts_set_died(struct facts *facts, const char *why)
+/* The process of the tests has ended.  @method: of types that nothing is known of. */
+static void facts_set_ended(struct facts *facts, const char *method, const char *why)
 {
-	facts->has_died = true;
-	for (int i = 0; i < IMPORT_TYPES; i++) {
-		strcpy(facts->type[i].method, "-");
+	facts->is_best = false;
+	for (int i = 0; i < IMPORT_TYPES && !facts->begun; i++) {
+		strcpy(facts->type[i].method, method);
 		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
 	}
+}
+
+static bool facts_parse_end(const char *line, struct facts *facts)
+{
+	const bool has_died = facts_skip_word(&line, "died");
+
+	if (!has_died && !facts_skip_word(&line, "lost"))
+		return false;
+	facts->has_died |= has_died;
+	facts_set_ended(facts, has_died ? "-" : "?", line);
+	return true;
 }
 
 static bool facts_parse_switch(const char *text, bool *value)
@@ -84,6 +112,15 @@ static bool facts_parse_exporters(const char *line, struct facts *facts)
 	       facts_parse_switch(line + used, &facts->is_short);
 }
 
+static bool facts_parse_large(const char *line, struct facts *facts)
+{
+	const char number[] = { line[0], '\0' };
+
+	return facts_parse_switch(number, &facts->takes_large) && line[1] == ' ' &&
+	       (size_t)snprintf(facts->large_why, sizeof(facts->large_why), "%s", line + 2) <
+		       sizeof(facts->large_why);
+}
+
 /* A line of a section.  False: it is none. */
 static bool facts_parse_line(const char *line, struct facts *facts)
 {
@@ -98,10 +135,11 @@ static bool facts_parse_line(const char *line, struct facts *facts)
 		return facts_parse_switch(line, &facts->image2d);
 	if (facts_skip_word(&line, "best"))
 		return facts_parse_switch(line, &facts->is_best);
-	if (!facts_skip_word(&line, "died"))
-		return false;
-	facts_set_died(facts, line);
-	return true;
+	if (facts_skip_word(&line, "large_memory"))
+		return facts_parse_large(line, facts);
+	if (facts_skip_word(&line, "test"))
+		return ++facts->begun;
+	return facts_parse_end(line, facts);
 }
 
 static bool facts_is_whole(const struct facts *facts)

@@ -10,9 +10,16 @@
  *	best 0|1		0: a library, a device file or huge pages may make it better
  *	rule ...		struct host_rule
  *	exporters BITS 0|1	1: one could not be tested now
+ *	large_memory 0|1 WHY	0: large allocations of the device's own memory are not imported
  *	end
  *
- * A device whose test ended its process has "died WHY" before "end", and perhaps nothing else.
+ * Behind these come tests that the driver may not survive.  Each begins with a line "test NAME".  What it finds follows
+ * as lines from above: the last line of a name counts, and what stood before holds if the test ends its process.
+ *
+ *	died WHY		the driver crashed or hung the process
+ *	lost WHY		others ended the process
+ *
+ * Without a line "test" before, nothing else is known of the device.
  */
 #ifndef ICD_FACTS_FACTS_H
 #define ICD_FACTS_FACTS_H
@@ -27,7 +34,7 @@
 #define FACTS_METHOD_SIZE 16
 #define FACTS_WHY_SIZE 192
 #define FACTS_NAME_SIZE 128
-#define FACTS_SECTION_SIZE 1024					     /* bytes: of a device */
+#define FACTS_SECTION_SIZE 2048					     /* bytes: of a device */
 #define FACTS_TEXT_SIZE ((size_t)FACTS_DEVICES * FACTS_SECTION_SIZE) /* bytes: of a record */
 
 /* How a device takes a type of memory. */
@@ -45,7 +52,10 @@ struct facts {
 	struct host_rule rule;	/* of the method host_ptr */
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
 	bool is_short;		/* ... and another could not be tested now */
-	bool has_died;		/* the driver died or hung in the tests */
+	bool takes_large; /* of the method opaque_fd: large allocations of the device's own memory */
+	char large_why[FACTS_WHY_SIZE]; /* part of a sentence, if they are refused */
+	bool has_died;			/* the driver died or hung in the tests */
+	unsigned int begun;		/* tests that the driver may not survive */
 };
 
 struct facts_record {
@@ -56,8 +66,13 @@ struct facts_record {
 /* The name as records have it: in one line, and shortened.  NULL: unknown. */
 void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *driver);
 
-/* The section of a device.  Returns the length; more than @size: no room. */
+#define FACTS_END "end\n"
+
+/* The section of a device, without its end.  Returns the length; more than @size: no room. */
 size_t facts_format(const struct facts *facts, unsigned int number, char *text, size_t size);
+
+/* Leaves in the text of a section the lines that are not in an older one of the device. */
+void facts_keep_changes(const char *before, char *after);
 
 /* The caller frees the record.  NULL: no memory, or the text is no record, or cut off within a section. */
 struct facts_record *facts_parse(const char *text);

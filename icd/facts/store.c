@@ -17,7 +17,7 @@
 #include "util/restricted.h"
 #include "util/thread.h"
 
-#define REVISION 1     /* of the tests: with a new number every driver is tested again */
+#define REVISION 2     /* of the tests: with a new number every driver is tested again */
 #define PAUSE 1	       /* seconds until an import asks again, or as long as the last attempt took */
 #define QUERY_MS 10000 /* a driver starts in a second, and in several on a slow or busy machine */
 #define IMPORT_MS 65000 /* longer than the tests of one device may take */

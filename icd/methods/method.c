@@ -86,35 +86,73 @@ static void method_log(const struct device *device)
 			  device->method[type].why);
 }
 
+static void method_note_type(struct device *device, enum import_type type)
+{
+	const struct method *method = &device->method[type];
+	struct facts_type *facts = &device->facts.type[type];
+	const char *name = method->ops ? method->ops->name : method->unknown ? "?" : "-";
+
+	snprintf(facts->method, sizeof(facts->method), "%s", name);
+	facts->align = method->align;
+	snprintf(facts->why, sizeof(facts->why), "%s", method->why);
+	for (char *c = facts->why; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+}
+
 void method_probe(struct device *device, const char *extensions)
 {
+	struct facts *facts = &device->facts;
+	const struct method_ops *host;
+
+	facts->is_best = true;
 	method_probe_others(device, extensions);
-	for (int type = 0; type < IMPORT_TYPES; type++)
+	for (int type = 0; type < IMPORT_TYPES; type++) {
 		method_probe_type(device, extensions, type);
+		method_note_type(device, type);
+		facts->is_best &= device->method[type].ops != NULL;
+	}
+	host = device->method[IMPORT_HOST].ops;
+	facts->image2d = host && host->create_image && !device->image2d_from_buffer;
 	method_log(device);
 }
 
+const struct method_danger *method_danger(const struct device *device, unsigned int number)
+{
+	const struct method_ops *last = NULL;
+
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		const struct method_ops *ops = device->method[type].ops;
+
+		for (size_t i = 0; ops && ops != last && ops->dangers && ops->dangers[i]; i++)
+			if (!number--)
+				return ops->dangers[i];
+		last = ops;
+	}
+	return NULL;
+}
+
 /* What the driver itself takes needs no test. */
-static bool method_recall_native(struct device *device, const char *extensions,
-				 enum import_type type)
+static bool method_probe_native(struct device *device, const char *extensions,
+				enum import_type type, struct method *method)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (!rows[i]->create &&
-		    rows[i]->probe(device, extensions, type, &device->method[type])) {
-			device->method[type].ops = rows[i];
+		if (!rows[i]->create && rows[i]->probe(device, extensions, type, method)) {
+			method->ops = rows[i];
 			return true;
 		}
 	return false;
 }
 
-bool method_is_native(const struct device *device, const char *extensions)
+bool method_is_native(struct device *device, const char *extensions)
 {
 	bool is_native = true;
 
 	for (int type = 0; type < IMPORT_TYPES; type++) {
-		struct device copy = *device;
+		struct method method = { .ops = NULL };
 
-		is_native &= method_recall_native(&copy, extensions, (enum import_type)type);
+		is_native &=
+			method_probe_native(device, extensions, (enum import_type)type, &method);
 	}
 	return is_native;
 }
@@ -151,47 +189,10 @@ void method_recall(struct device *device, const char *extensions, const struct f
 {
 	method_probe_others(device, extensions);
 	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (!method_recall_native(device, extensions, (enum import_type)type))
+		if (!method_probe_native(device, extensions, (enum import_type)type,
+					 &device->method[type]))
 			method_recall_type(device, facts, why, (enum import_type)type);
-	if (facts) {
-		device->rule = facts->rule;
-		device->exporters = facts->exporters;
-		device->is_short = facts->is_short;
-	}
+	if (facts)
+		device->facts = *facts;
 	method_log(device);
-}
-
-static void method_get_type(const struct device *device, enum import_type type,
-			    struct facts_type *facts)
-{
-	const struct method *method = &device->method[type];
-	const char *name = method->ops ? method->ops->name : method->unknown ? "?" : "-";
-
-	snprintf(facts->method, sizeof(facts->method), "%s", name);
-	facts->align = method->align;
-	snprintf(facts->why, sizeof(facts->why), "%s", method->why);
-	for (char *c = facts->why; *c; c++)
-		if (*c == '\n')
-			*c = ' ';
-}
-
-void method_get_facts(const struct device *device, struct facts *facts)
-{
-	const struct method_ops *host = device ? device->method[IMPORT_HOST].ops : NULL;
-
-	memset(facts, 0, sizeof(*facts));
-	for (int type = 0; type < IMPORT_TYPES; type++) {
-		strcpy(facts->type[type].method, "?");
-		if (device)
-			method_get_type(device, (enum import_type)type, &facts->type[type]);
-	}
-	if (!device)
-		return;
-	facts->is_best = true;
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		facts->is_best &= device->method[type].ops && !device->method[type].improvable;
-	facts->image2d = host && host->create_image && !device->image2d_from_buffer;
-	facts->rule = device->rule;
-	facts->exporters = device->exporters;
-	facts->is_short = device->is_short;
 }

@@ -59,6 +59,17 @@ enum method_quirk {
 	METHOD_NO_CONTEXT_CALLBACKS = 1 << 2,
 };
 
+/* A test that the driver may not survive. */
+struct method_danger {
+	const char *name; /* a word */
+
+	/*
+	 * Changes what is known of the device.  It runs when that is in the record: if the process dies, the record
+	 * stays as it was, so the method's probe has assumed the worst.
+	 */
+	void (*run)(struct device *device);
+};
+
 struct method_ops {
 	const char *name;
 	unsigned int types; /* 1 << enum import_type: that the method may take */
@@ -134,6 +145,9 @@ struct method_ops {
 	cl_int (*enqueue_release)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 				  cl_uint num_wait, const cl_event *wait, cl_event *event);
 
+	/* NULL, or the tests that the driver may not survive; NULL ends the list. */
+	const struct method_danger *const *dangers;
+
 	/* NULL, or the method's proofs that run in a probe process (probe/proof.h); NULL ends the list. */
 	const struct proof *const *proofs;
 
@@ -148,21 +162,21 @@ extern const struct method_ops method_host_ptr_ops;
 extern const struct method_ops method_khr_ops;
 extern const struct method_ops method_khr_pages_ops;
 
-/* Fills device->method.  Runs self-tests: in climport-probe. */
+/* Fills device->method and device->facts.  Runs self-tests: in climport-probe. */
 void method_probe(struct device *device, const char *extensions);
 
-/* Fills device->method with what the driver itself takes, and the record; @facts: NULL, unknown because of @why. */
+/* Fills both with what the driver itself takes, and the record; @facts: NULL, unknown because of @why. */
 void method_recall(struct device *device, const char *extensions, const struct facts *facts,
 		   const char *why);
+
+/* The test with a number that the driver may not survive, of the device's methods; NULL: there are fewer. */
+const struct method_danger *method_danger(const struct device *device, unsigned int number);
 
 /* The method of the layer with a name, for a type of memory; NULL: none. */
 const struct method_ops *method_find(const char *name, enum import_type type);
 
-/* What is known of a device; NULL: nothing. */
-void method_get_facts(const struct device *device, struct facts *facts);
-
 /* Whether the driver itself takes all types of memory, so that nothing has to be tested. */
-bool method_is_native(const struct device *device, const char *extensions);
+bool method_is_native(struct device *device, const char *extensions);
 
 /* Whether a driver with @extensions has the quirk.  Runs no self-test. */
 bool method_driver_has(enum method_quirk quirk, const char *extensions);

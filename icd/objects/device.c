@@ -238,13 +238,22 @@ static time_t device_clock(void)
 	return now.tv_sec;
 }
 
+static void device_test_all(struct device *device, const char *extensions)
+{
+	const struct method_danger *danger;
+
+	method_probe(device, extensions);
+	for (unsigned int i = 0; (danger = method_danger(device, i)); i++)
+		danger->run(device);
+}
+
 static void device_fill(struct device *device, const char *extensions)
 {
 	char why[FACTS_WHY_SIZE] = "";
 	const struct facts *facts = NULL;
 
 	if (config_probe() == PROBE_HERE) {
-		method_probe(device, extensions);
+		device_test_all(device, extensions);
 		return;
 	}
 	if (device->is_selected && !method_is_native(device, extensions))
@@ -253,25 +262,51 @@ static void device_fill(struct device *device, const char *extensions)
 	atomic_store(&device->again, device_clock() + PAUSE);
 }
 
-static struct device *device_create(cl_device_id id)
+/* What needs no test.  @extensions: the caller's. */
+static struct device *device_create_untested(cl_device_id id, char **extensions)
 {
 	struct device *device = calloc(1, sizeof(*device));
-	char *extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
 
+	*extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
 	if (!device)
 		return NULL;
 	device->id = id;
-	if (!extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
-						&device->platform, NULL)) {
-		free(extensions);
+	if (!*extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
+						 &device->platform, NULL)) {
+		free(*extensions);
 		free(device);
 		return NULL;
 	}
-	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
+	device->image2d_from_buffer = has_word(*extensions, "cl_khr_image2d_from_buffer");
 	device->base_align = device_base_align(id);
 	device->is_selected =
 		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
+	return device;
+}
+
+static struct device *device_create(cl_device_id id)
+{
+	char *extensions;
+	struct device *device = device_create_untested(id, &extensions);
+
+	if (!device)
+		return NULL;
 	device_fill(device, extensions);
+	free(extensions);
+	return device;
+}
+
+struct device *device_test(cl_device_id root, const struct facts *known)
+{
+	char *extensions;
+	struct device *device = device_create_untested(root, &extensions);
+
+	if (!device)
+		return NULL;
+	if (known)
+		method_recall(device, extensions, known, "");
+	else
+		method_probe(device, extensions);
 	free(extensions);
 	return device;
 }
@@ -296,9 +331,9 @@ static void device_keep_older(struct device *device, const struct device *older)
 	for (int type = 0; type < IMPORT_TYPES; type++)
 		if (device->method[type].unknown && older->method[type].ops)
 			device->method[type] = older->method[type];
-	if (!device->rule.align)
-		device->rule = older->rule;
-	device->exporters |= older->exporters;
+	if (!device->facts.rule.align)
+		device->facts.rule = older->facts.rule;
+	device->facts.exporters |= older->facts.exporters;
 }
 
 static bool device_knows_more(const struct device *device, const struct device *older)

@@ -18,8 +18,7 @@ struct method_ops;
 struct method {
 	const struct method_ops *ops; /* NULL: the device takes no such memory */
 	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
-	bool improvable; /* tomorrow a test may find more: what it lacked may be there */
-	bool unknown;	 /* nothing is known now: a later call asks again */
+	bool unknown;		      /* nothing is known now: a later call asks again */
 	bool is_reason; /* of a refusal: @why is the reason for people, whatever later methods say */
 	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
@@ -32,10 +31,8 @@ struct device {
 	struct device *
 		older; /* a record in which something is unknown, and which threads may still use */
 	struct method method[IMPORT_TYPES];
-	struct host_rule rule;	/* of the method host_ptr */
-	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
-	bool is_short;		/* ... and another could not be tested now */
-	_Atomic time_t again;	/* seconds: if something is unknown, nobody asks before then */
+	struct facts facts;
+	_Atomic time_t again; /* seconds: if something is unknown, nobody asks before then */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
@@ -51,6 +48,14 @@ struct device {
  * Any thread; no lock is held meanwhile.  NULL if @id is no device, or without memory.
  */
 const struct device *device_get(cl_device_id id);
+
+/**
+ * device_test - in climport-probe: tests a root device, without the tests that the driver may not survive
+ * @known: NULL, or what an earlier process has found, which is not tested again
+ *
+ * Returns a record of the caller's own, for free().  NULL if @root is no device, or without memory.
+ */
+struct device *device_test(cl_device_id root, const struct facts *known);
 
 /**
  * device_facts - what the record of the platform says of a root device

@@ -14,6 +14,7 @@ static const char whole[] = "device 0 a device\n"
 			    "best 1\n"
 			    "rule align 64, own 0, largest 1048576, kinds 3, accesses fff end\n"
 			    "exporters 5 0\n"
+			    "large_memory 0 died\n"
 			    "end\n";
 
 static const struct facts known = {
@@ -24,7 +25,18 @@ static const struct facts known = {
 	.is_best = true,
 	.rule = { .align = 64, .largest = 1048576, .kinds = 3, .accesses = 0xfff },
 	.exporters = 5,
+	.large_why = "died",
 };
+
+/* A section with its end. */
+static size_t facts_write_section(const struct facts *facts, unsigned int number, char *text)
+{
+	const size_t length = facts_format(facts, number, text, FACTS_SECTION_SIZE);
+
+	EXPECT(length + sizeof(FACTS_END) <= FACTS_SECTION_SIZE);
+	strcpy(text + length, FACTS_END);
+	return length + strlen(FACTS_END);
+}
 
 /* A record of @count devices. */
 static char *facts_write_record(unsigned int count)
@@ -34,7 +46,7 @@ static char *facts_write_record(unsigned int count)
 
 	EXPECT(text);
 	for (unsigned int i = 0; i < count; i++)
-		used += facts_format(&known, i, text + used, FACTS_SECTION_SIZE);
+		used += facts_write_section(&known, i, text + used);
 	return text;
 }
 
@@ -52,7 +64,7 @@ TEST(text, "A record is the text that the header describes.")
 {
 	char text[FACTS_SECTION_SIZE];
 
-	EXPECT_EQ(facts_format(&known, 0, text, sizeof(text)), strlen(whole));
+	EXPECT_EQ(facts_write_section(&known, 0, text), strlen(whole));
 	EXPECT(!strcmp(text, whole));
 }
 
@@ -90,7 +102,8 @@ static const struct example {
 	  { .name = " a  b ",
 	    .type = { { "host_ptr", 1, " two  blanks " }, { "khr", 4096, "host - 0" } },
 	    .rule = { .align = 1, .own_address = true, .largest = (size_t)1 << 40 },
-	    .exporters = 0xffffffff } },
+	    .exporters = 0xffffffff,
+	    .takes_large = true } },
 };
 
 TEST_EACH(inverse, struct example, examples, "What is written is read as it was.")
@@ -99,7 +112,7 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 	struct facts_record *record;
 	const struct facts *a = &row->facts, *b;
 
-	EXPECT(facts_format(a, 0, text, sizeof(text)) < sizeof(text));
+	facts_write_section(a, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT_EQ(record->count, 1);
@@ -119,6 +132,8 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 	EXPECT_EQ(a->rule.accesses, b->rule.accesses);
 	EXPECT_EQ(a->exporters, b->exporters);
 	EXPECT_EQ(a->is_short, b->is_short);
+	EXPECT_EQ(a->takes_large, b->takes_large);
+	EXPECT(!strcmp(a->large_why, b->large_why));
 	EXPECT(!b->has_died);
 	free(record);
 }
@@ -130,12 +145,13 @@ TEST(longest, "A section with the longest sentences and name has room, and is re
 	struct facts_record *record;
 
 	memset(facts.name, 'n', sizeof(facts.name) - 1);
+	memset(facts.large_why, 'l', sizeof(facts.large_why) - 1);
 	for (int i = 0; i < IMPORT_TYPES; i++)
 		memset(facts.type[i].why, 'w', sizeof(facts.type[i].why) - 1);
 	facts.type[IMPORT_HOST].align = SIZE_MAX;
 	facts.rule.largest = SIZE_MAX;
-	EXPECT(facts_format(&facts, FACTS_DEVICES - 1, text, sizeof(text)) < sizeof(text));
-	facts_format(&facts, 0, text, sizeof(text));
+	facts_write_section(&facts, FACTS_DEVICES - 1, text);
+	facts_write_section(&facts, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT(!strcmp(record->device[0].name, facts.name));
@@ -156,6 +172,70 @@ TEST(died, "Of a device whose driver dies, the record says why, and that no memo
 		EXPECT(!strcmp(record->device[0].type[i].why, "the driver crashes"));
 	}
 	EXPECT(facts_are_whole(record));
+	free(record);
+}
+
+static const struct ended {
+	const char *name, *line;
+	bool has_died;
+} ended[] = {
+	{ "died", "died the driver crashes\n", true },
+	{ "lost", "lost the test was ended by others\n", false },
+};
+
+TEST_EACH(
+	ended_in_danger, struct ended, ended,
+	"If a test that the driver may not survive ends its process, what was known before holds.")
+{
+	char text[2 * sizeof(whole)];
+	struct facts_record *record;
+	const struct facts *facts;
+
+	snprintf(text, sizeof(text), "%.*stest one\nbest 1\ntest two\n%send\n",
+		 (int)(strlen(whole) - strlen(FACTS_END)), whole, row->line);
+	record = facts_parse(text);
+	EXPECT(record);
+	facts = &record->device[0];
+	EXPECT_EQ(facts->begun, 2);
+	EXPECT_EQ(facts->has_died, row->has_died);
+	EXPECT(!facts->is_best);
+	EXPECT(!strcmp(facts->type[IMPORT_HOST].method, "host_ptr"));
+	EXPECT_EQ(facts->rule.align, 64);
+	EXPECT(facts_are_whole(record));
+	free(record);
+}
+
+TEST(lost, "Of a device whose test was ended by others, nothing is known.")
+{
+	struct facts_record *record =
+		facts_parse("device 0 a device\nlost the test was ended by others\nend\n");
+
+	EXPECT(record);
+	EXPECT(!strcmp(record->device[0].type[IMPORT_HOST].method, "?"));
+	EXPECT(!facts_are_whole(record));
+	free(record);
+}
+
+TEST(changes, "The changed lines of a section, behind an older one, make it the newer one.")
+{
+	struct facts other = known;
+	char text[FACTS_SECTION_SIZE], changes[FACTS_SECTION_SIZE];
+	struct facts_record *record;
+
+	facts_format(&known, 0, text, sizeof(text));
+	facts_format(&known, 0, changes, sizeof(changes));
+	facts_keep_changes(text, changes);
+	EXPECT(!*changes);
+	other.is_best = false;
+	strcpy(other.type[IMPORT_DMABUF].why, "image2d 1");
+	facts_format(&other, 0, changes, sizeof(changes));
+	facts_keep_changes(text, changes);
+	EXPECT(!strcmp(changes, "dma_buf - 0 image2d 1\nbest 0\n"));
+	strcat(strcat(text, changes), FACTS_END);
+	record = facts_parse(text);
+	EXPECT(record);
+	EXPECT(!record->device[0].is_best);
+	EXPECT(!strcmp(record->device[0].type[IMPORT_DMABUF].why, "image2d 1"));
 	free(record);
 }
 
@@ -184,6 +264,9 @@ static const struct damage {
 	{ "accesses_of_rule", "accesses fff", "accesses ffff" },
 	{ "exporters", "exporters 5 0", "exporters x 0" },
 	{ "one_exporter_word", "exporters 5 0", "exporters 5" },
+	{ "large_memory", "large_memory 0", "large_memory 2" },
+	{ "no_large_memory", "large_memory 0", "large_memory" },
+	{ "test_without_name", "image2d 1\n", "test\n" },
 };
 
 TEST_EACH(damaged, struct damage, damages, "A text with a damaged line is no record.")
@@ -257,7 +340,7 @@ TEST_EACH(unknown, struct part, parts, "A record in which anything is unknown is
 	char text[FACTS_SECTION_SIZE];
 	struct facts_record *record;
 
-	facts_format(&row->facts, 0, text, sizeof(text));
+	facts_write_section(&row->facts, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT_EQ(facts_are_whole(record), row->is_whole);

@@ -59,9 +59,10 @@ static bool host_ptr_test(struct device *device, struct method *method)
 
 	if (!host_ptr_is_testable(device, method))
 		return false;
-	found = selftest_host_rule(&device->id, 1, &device->rule, method->why, sizeof(method->why));
-	method->align = device->rule.align;
-	method->improvable = !device->rule.own_address;
+	found = selftest_host_rule(&device->id, 1, &device->facts.rule, method->why,
+				   sizeof(method->why));
+	method->align = device->facts.rule.align;
+	device->facts.is_best &= device->facts.rule.own_address;
 	method->unknown = found == UNTESTED;
 	return found == PASSED;
 }

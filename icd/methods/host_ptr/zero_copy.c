@@ -99,7 +99,7 @@ static void zero_copy_find_proofs(const struct device *const *records, size_t co
 {
 	c->is_own = !zero_copy_is_one_device(records, count);
 	c->proofs = c->is_own ? zero_copy_create(records, count) : zero_copy_of_device(records[0]);
-	c->rule = c->is_own ? &c->own : &records[0]->rule;
+	c->rule = c->is_own ? &c->own : &records[0]->facts.rule;
 }
 
 static bool zero_copy_run_proof(cl_platform_id platform, const char *words, char *answer,

@@ -194,14 +194,14 @@ bool coherency_test(struct device *device, struct method *method)
 		snprintf(method->why, sizeof(method->why), "the device has no CL_DEVICE_UUID_KHR");
 		return false;
 	}
-	device->exporters = 0;
-	device->is_short = false;
+	device->facts.exporters = 0;
+	device->facts.is_short = false;
 	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
 		t.found[i] = coherency_test_exporter(&t, i);
-		device->exporters |= (t.found[i] == COHERENT) << i;
-		device->is_short |= t.found[i] == UNKNOWN;
+		device->facts.exporters |= (t.found[i] == COHERENT) << i;
+		device->facts.is_short |= t.found[i] == UNKNOWN;
 	}
 	coherency_end(&t);
 	coherency_explain(&t, method->why, sizeof(method->why));
-	return device->exporters;
+	return device->facts.exporters;
 }

@@ -43,7 +43,7 @@ static bool opaque_fd_test(struct device *device, enum import_type type, struct 
 	snprintf(method->why, sizeof(method->why),
 		 "made of this process's memory, or mapped by the CPU, as host memory: %.120s",
 		 host->why);
-	return device->exporters;
+	return device->facts.exporters;
 }
 
 static bool opaque_fd_probe(struct device *device, const char *extensions, enum import_type type,
@@ -59,8 +59,9 @@ static bool opaque_fd_probe(struct device *device, const char *extensions, enum 
 	}
 	method->align = 1;
 	takes = opaque_fd_test(device, type, method);
-	method->unknown = device->is_short;
-	method->improvable = device->exporters != (1u << IMPORT_EXPORTERS) - 1;
+	large_expect_worst(device);
+	method->unknown = device->facts.is_short;
+	device->facts.is_best &= device->facts.exporters == (1u << IMPORT_EXPORTERS) - 1;
 	method->is_reason = method->unknown;
 	return takes;
 }
@@ -93,7 +94,7 @@ static const struct device *opaque_fd_only_device(cl_context context)
  */
 static cl_int opaque_fd_check(const struct device *device, const struct import_opaque *opaque)
 {
-	if (device->exporters & 1u << opaque->exporter || opaque->is_on_device)
+	if (device->facts.exporters & 1u << opaque->exporter || opaque->is_on_device)
 		return CL_SUCCESS;
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
 		  import_exporter_get(opaque->exporter)->name, device->method[IMPORT_HOST].why);
@@ -108,7 +109,7 @@ static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
 	cl_int err = part_check_offset(region, opaque->offset, own->align);
 
 	if (!err)
-		err = large_check(own, opaque);
+		err = large_check(device, opaque);
 	if (!err)
 		err = opaque_fd_check(device, opaque);
 	return err ? err : opaque_fd_build(context, flags, own, region, opaque, buffer);
@@ -151,7 +152,7 @@ static bool opaque_fd_takes_pages(unsigned int exporters)
 static void opaque_fd_describe(const struct device *device, enum import_type type,
 			       struct method_memory *memory)
 {
-	const bool takes_pages = opaque_fd_takes_pages(device->exporters);
+	const bool takes_pages = opaque_fd_takes_pages(device->facts.exporters);
 
 	memory->by_uuid = true;
 	memory->address_align = device->base_align;
@@ -160,7 +161,7 @@ static void opaque_fd_describe(const struct device *device, enum import_type typ
 		memory->kept = import_describe_kept();
 }
 
-static const struct proof *const opaque_fd_proofs[] = { &large_proof, NULL };
+static const struct method_danger *const opaque_fd_dangers[] = { &large_danger, NULL };
 
 /*
  * NVIDIA's driver (580) makes 1D images on such imports and refuses every kernel with such an image,
@@ -176,7 +177,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.release_hidden = part_release,
 	.context_release = backing_drop_context,
 	.describe = opaque_fd_describe,
-	.proofs = opaque_fd_proofs,
+	.dangers = opaque_fd_dangers,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,
 	.extension = EXTENSION,
 	.cpu_optional = true,

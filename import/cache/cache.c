@@ -92,7 +92,6 @@ int cache_create(const struct cache_source *source, void *context,
 		.source = source,
 		.context = context,
 		.budget = config->bytes,
-		.is_ordered = config->is_ordered,
 		.limit = config->entries ? config->entries : CACHE_DEFAULT_ENTRIES,
 		.idle_bytes = config->idle_bytes ? config->idle_bytes : SIZE_MAX,
 		.idle_entries = config->idle_entries ? config->idle_entries : UINT32_MAX,
@@ -246,7 +245,7 @@ static bool cache_hit(struct cache *cache, uintptr_t address, size_t size, struc
 		cache_end_look(cache);
 		return false;
 	}
-	entry_mark_used(cache, entry);
+	entry_mark_used(entry);
 	cache_count_hit(cache, record);
 	cache_ref_fill(ref, entry, address, slot);
 	return true;
@@ -291,8 +290,6 @@ bool cache_put_only(struct cache *cache, struct cache_ref *ref)
 {
 	struct cache_entry *entry = cache_entry_of(ref);
 
-	if (cache->is_ordered)
-		entry_mark_time(cache, entry);
 	entry_release(entry, ref->slot);
 	cache_tell(cache);
 	return __builtin_expect(
@@ -311,7 +308,7 @@ void cache_set_bytes(struct cache *cache, size_t bytes)
 
 	lock_acquire(&cache->lock);
 	atomic_store(&cache->budget, bytes);
-	list = cache_trim_by_age(cache);
+	list = cache_trim(cache);
 	lock_release(&cache->lock);
 	cache_unpin(cache, list);
 }
@@ -323,7 +320,7 @@ void cache_set_idle(struct cache *cache, size_t bytes, uint32_t entries)
 	lock_acquire(&cache->lock);
 	cache->idle_bytes = bytes;
 	cache->idle_entries = entries;
-	list = cache_trim_by_age(cache);
+	list = cache_trim(cache);
 	lock_release(&cache->lock);
 	cache_unpin(cache, list);
 }

@@ -99,12 +99,6 @@ struct cache_config {
 	 */
 	size_t idle_bytes;
 	uint32_t idle_entries;
-	/*
-	 * The least recently used idle entry is the first to go.  Each use writes a line that all
-	 * threads share: for uses that take microseconds.  false: roughly so, and for a new limit
-	 * all uses between two new pins count as one.
-	 */
-	bool is_ordered;
 };
 
 struct cache_ref {
@@ -189,10 +183,7 @@ bool cache_drop_stale_only(struct cache *cache, uintptr_t address, size_t size);
  */
 bool cache_drop_changed(struct cache *cache);
 
-/*
- * A new budget: idle entries over the budget are unpinned now, the least recently used first, see
- * struct cache_config.
- */
+/* A new budget: idle entries over the budget are unpinned now, recently used entries last. */
 void cache_set_bytes(struct cache *cache, size_t bytes);
 
 /* New limits of what is idle, in the same way: 0 is 0 here. */

@@ -22,7 +22,6 @@ struct cache_entry {
 	_Atomic uint32_t referenced;	    /* used since the clock's hand passed */
 	_Atomic uint32_t refs;		    /* users without a slot */
 	uint32_t process;		    /* fork_generation() before the pin */
-	_Atomic uint64_t used;		    /* cache->uses at the last use */
 	struct cache_pin pin;
 	struct cache_entry *next; /* in a list: free, dying, or to unpin */
 	uint32_t sweep;		  /* the last sweep that found the entry in a slot */
@@ -35,8 +34,6 @@ struct cache {
 	alignas(64) struct cache_table table; /* written under the lock */
 	_Atomic bool over;		      /* more is pinned than the budget or the limits */
 	_Atomic bool tells;		      /* the source, of the next put */
-	bool is_ordered;		      /* @uses grows with each use, too */
-	_Atomic uint64_t uses;		      /* grows with each pin */
 	uint32_t id;
 	uint32_t limit;
 	_Atomic size_t budget; /* written under the lock */
@@ -60,17 +57,6 @@ struct cache {
 	struct cache_stats stats;
 };
 
-/* How entries are chosen: see struct cache_config, is_ordered. */
-enum cache_order { CACHE_BY_CLOCK, CACHE_BY_AGE };
-
-/*
- * choose.c: entries that seem idle, at least @entries and @bytes, or all.  The entries are marked as
- * dying, and stay in the table for now.
- */
-struct cache_entry *cache_choose(struct cache *cache, enum cache_order order, uint32_t entries,
-				 size_t bytes) REQUIRES(cache->lock);
-void cache_list_add_dying(struct cache_entry **list, struct cache_entry *entry);
-
 static inline uint32_t entry_state_of(const struct cache_entry *entry)
 {
 	return atomic_load_explicit(&entry->state, memory_order_relaxed);
@@ -90,9 +76,6 @@ struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t by
 
 /* The idle entries over the budget and the limits, and cache_collect()'s. */
 struct cache_entry *cache_trim(struct cache *cache) REQUIRES(cache->lock);
-
-/* The same, for new limits: the least recently used entries. */
-struct cache_entry *cache_trim_by_age(struct cache *cache) REQUIRES(cache->lock);
 
 /* Unpins a list and frees the entries. */
 void cache_unpin(struct cache *cache, struct cache_entry *list) EXCLUDES(cache->lock);
@@ -121,24 +104,11 @@ static inline bool entry_touches(const struct cache_entry *entry, uintptr_t addr
 	return cache_range_touches(entry->pin.base, entry->pin.size, address, size);
 }
 
-/* A line that has the time already stays unwritten. */
-static inline void entry_mark_time(struct cache *cache, struct cache_entry *entry)
-{
-	uint64_t now =
-		cache->is_ordered
-			? atomic_fetch_add_explicit(&cache->uses, 1, memory_order_relaxed) + 1
-			: atomic_load_explicit(&cache->uses, memory_order_relaxed);
-
-	if (atomic_load_explicit(&entry->used, memory_order_relaxed) != now)
-		atomic_store_explicit(&entry->used, now, memory_order_relaxed);
-}
-
 /* Marks the entry for the clock.  A line that is marked already stays unwritten. */
-static inline void entry_mark_used(struct cache *cache, struct cache_entry *entry)
+static inline void entry_mark_used(struct cache_entry *entry)
 {
 	if (!atomic_load_explicit(&entry->referenced, memory_order_relaxed))
 		atomic_store_explicit(&entry->referenced, 1, memory_order_relaxed);
-	entry_mark_time(cache, entry);
 }
 
 /* Whether the pin is a parent process's: never unpinned, nor asked about. */

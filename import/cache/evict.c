@@ -70,6 +70,44 @@ struct cache_entry *cache_collect(struct cache *cache)
 	return list;
 }
 
+static void cache_list_add_dying(struct cache_entry **list, struct cache_entry *entry)
+{
+	atomic_store(&entry->state, ENTRY_DYING);
+	entry->next = *list;
+	*list = entry;
+}
+
+/* The clock: an entry that was used since the hand passed gets a second chance. */
+static bool entry_is_victim(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
+{
+	if (entry_state_of(entry) != ENTRY_LIVE || !entry_is_idle(cache, entry))
+		return false;
+	return !atomic_exchange_explicit(&entry->referenced, 0, memory_order_relaxed);
+}
+
+/* Entries that seem idle, at least @entries and @bytes, or all.  They stay in the table for now. */
+static struct cache_entry *cache_choose(struct cache *cache, uint32_t entries, size_t bytes)
+	REQUIRES(cache->lock)
+{
+	struct cache_entry *list = NULL;
+	uint32_t chosen = 0;
+	size_t size = 0;
+
+	for (uint64_t i = 0; i < 2 * (uint64_t)cache->used; i++) {
+		struct cache_entry *entry = &cache->entries[cache->hand];
+
+		if (chosen >= entries && size >= bytes)
+			break;
+		cache->hand = (cache->hand + 1) % cache->used;
+		if (!entry_is_victim(cache, entry))
+			continue;
+		cache_list_add_dying(&list, entry);
+		chosen++;
+		size += entry->pin.size;
+	}
+	return list;
+}
+
 /* Gives out the chosen entries that have no user after all. */
 static struct cache_entry *cache_take_chosen(struct cache *cache, struct cache_entry *chosen)
 	REQUIRES(cache->lock)
@@ -91,21 +129,10 @@ static struct cache_entry *cache_take_chosen(struct cache *cache, struct cache_e
 	return list;
 }
 
-static struct cache_entry *cache_evict_by(struct cache *cache, enum cache_order order,
-					  uint32_t entries, size_t bytes) REQUIRES(cache->lock)
-{
-	cache_sweep(cache);
-	return cache_take_chosen(cache, cache_choose(cache, order, entries, bytes));
-}
-
-static enum cache_order cache_order_of(const struct cache *cache)
-{
-	return cache->is_ordered ? CACHE_BY_AGE : CACHE_BY_CLOCK;
-}
-
 struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
 {
-	return cache_evict_by(cache, cache_order_of(cache), entries, bytes);
+	cache_sweep(cache);
+	return cache_take_chosen(cache, cache_choose(cache, entries, bytes));
 }
 
 /* Whether the entry was idle at the last call, and nobody has used it since. */
@@ -189,18 +216,16 @@ static bool cache_is_over(struct cache *cache) REQUIRES(cache->lock)
 	       cache_may_idle_over(cache);
 }
 
-static struct cache_entry *cache_evict_over_budget(struct cache *cache, enum cache_order order)
-	REQUIRES(cache->lock)
+static struct cache_entry *cache_evict_over_budget(struct cache *cache) REQUIRES(cache->lock)
 {
 	size_t budget = atomic_load(&cache->budget);
 
 	if (cache->stats.bytes_pinned <= budget)
 		return NULL;
-	return cache_evict_by(cache, order, 0, cache->stats.bytes_pinned - budget);
+	return cache_evict(cache, 0, cache->stats.bytes_pinned - budget);
 }
 
-static struct cache_entry *cache_evict_over_idle(struct cache *cache, enum cache_order order)
-	REQUIRES(cache->lock)
+static struct cache_entry *cache_evict_over_idle(struct cache *cache) REQUIRES(cache->lock)
 {
 	uint32_t entries = 0;
 	size_t bytes = 0;
@@ -218,32 +243,21 @@ static struct cache_entry *cache_evict_over_idle(struct cache *cache, enum cache
 	}
 	entries = entries > cache->idle_entries ? entries - cache->idle_entries : 0;
 	bytes = bytes > cache->idle_bytes ? bytes - cache->idle_bytes : 0;
-	return entries || bytes ? cache_evict_by(cache, order, entries, bytes) : NULL;
+	return entries || bytes ? cache_evict(cache, entries, bytes) : NULL;
 }
 
 /* Sets @over before the look for idle entries: a user that puts an entry later sees @over. */
-static struct cache_entry *cache_trim_by(struct cache *cache, enum cache_order order)
-	REQUIRES(cache->lock)
+struct cache_entry *cache_trim(struct cache *cache)
 {
 	struct cache_entry *list = cache_collect(cache);
 
 	if (cache_is_over(cache)) {
 		cache_set_over(cache, true);
-		list = cache_list_join(list, cache_evict_over_budget(cache, order));
-		list = cache_list_join(list, cache_evict_over_idle(cache, order));
+		list = cache_list_join(list, cache_evict_over_budget(cache));
+		list = cache_list_join(list, cache_evict_over_idle(cache));
 	}
 	cache_set_over(cache, cache_is_over(cache));
 	return list;
-}
-
-struct cache_entry *cache_trim(struct cache *cache)
-{
-	return cache_trim_by(cache, cache_order_of(cache));
-}
-
-struct cache_entry *cache_trim_by_age(struct cache *cache)
-{
-	return cache_trim_by(cache, CACHE_BY_AGE);
 }
 
 void cache_unpin(struct cache *cache, struct cache_entry *list)

@@ -34,7 +34,7 @@ static bool cache_hold_any(struct cache *cache, uintptr_t address, size_t size,
 
 static void cache_count_late_hit(struct cache *cache, struct cache_ref *ref)
 {
-	entry_mark_used(cache, cache_entry_of(ref));
+	entry_mark_used(cache_entry_of(ref));
 	lock_acquire(&cache->lock);
 	cache->stats.hits++;
 	lock_release(&cache->lock);
@@ -109,8 +109,6 @@ static int entry_insert(struct cache *cache, const struct cache_new *new, struct
 	entry->counted = true;
 	entry->aged = false;
 	atomic_store_explicit(&entry->referenced, 0, memory_order_relaxed);
-	atomic_store_explicit(&entry->used, atomic_fetch_add(&cache->uses, 1) + 1,
-			      memory_order_relaxed);
 	cache->stats.bytes_pinned += pin->size;
 	cache->stats.entries++;
 	atomic_store(&entry->state, ENTRY_LIVE);

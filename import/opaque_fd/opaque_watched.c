@@ -195,8 +195,7 @@ static struct opaque_cache watched_cache = {
 	.source = &watched_source,
 	.config = { .bytes = SIZE_MAX,
 		    .idle_bytes = WATCHED_BYTES,
-		    .idle_entries = WATCHED_ENTRIES,
-		    .is_ordered = true },
+		    .idle_entries = WATCHED_ENTRIES },
 };
 
 uint32_t opaque_watched_most_idle(void)

@@ -314,11 +314,11 @@ void climport_unregister(struct climport_registration *registration);
  * @bytes: UINT64_MAX: no limit but climport's own
  * @entries: registrations; UINT64_MAX: no limit but climport's own.  0 keeps nothing
  *
- * Memory beyond the limits is given up at once, least recently used first; of registrations, all
- * uses between two new ones count as one.  Memory with users does not count among @entries and is
- * not given up: imports, and registrations that the program holds.  A dma-buf lives on with its
- * descriptors and consumers.  Registrations for CLIMPORT_MAPPABLE exports of GPU memory count by
- * themselves.  CLIMPORT_HOST also limits host memory that climport keeps by itself (docs/nvidia.md).
+ * Memory beyond the limits is given up at once, recently used memory last.  Memory with users does
+ * not count among @entries and is not given up: imports, and registrations that the program holds.
+ * A dma-buf lives on with its descriptors and consumers.  Registrations for CLIMPORT_MAPPABLE
+ * exports of GPU memory count by themselves.  CLIMPORT_HOST also limits host memory that climport
+ * keeps by itself (docs/nvidia.md).
  *
  * For this process and its children.  Returns 0, or -EINVAL: no such kind.
  */

@@ -517,102 +517,43 @@ TEST(idle_lowered, "A lower limit of idle pins unpins what is over the limit.")
 	fake_cache_close(&fake, cache);
 }
 
-/* Eight pins that were all used again, in the order of their numbers, and then the first. */
-static void ordered_cache_open(bool is_ordered)
-{
-	struct cache_config config = { .bytes = SIZE_MAX, .is_ordered = is_ordered };
-
-	cache = fake_cache_open_with(&fake, FAKE_STATUS, MIB, &config);
-	for (size_t i = 0; i < 8; i++)
-		for (int n = 0; n < 3; n++)
-			block_use(i);
-	block_use(0);
-}
-
-/* The blocks that were used last: the first, and those with the highest numbers. */
-static void expect_kept_last(size_t kept)
-{
-	EXPECT_EQ(cache_read_stats().entries, kept);
-	EXPECT(block_is_cached(0));
-	for (size_t i = 7; i > 8 - kept; i--)
-		EXPECT(block_is_cached(i));
-}
-
-TEST(ordered_entries, "A lower limit of idle entries unpins the least recently used pins.")
-{
-	ordered_cache_open(true);
-	cache_set_idle(cache, SIZE_MAX, 3);
-	expect_kept_last(3);
-	fake_cache_close(&fake, cache);
-}
-
-TEST(ordered_bytes, "A lower limit of bytes unpins the least recently used pins.")
-{
-	ordered_cache_open(true);
-	cache_set_bytes(cache, 2 * MIB);
-	expect_kept_last(2);
-	fake_cache_close(&fake, cache);
-}
-
-TEST(ordered_room, "Room is made by the least recently used pins.")
-{
-	ordered_cache_open(true);
-	EXPECT(cache_make_room(cache, 5));
-	expect_kept_last(3);
-	fake_cache_close(&fake, cache);
-}
-
-TEST(ordered_put, "A pin that was in use until now is the last to go.")
+TEST(idle_in_use_lowered, "A lower limit of idle entries passes over the pins in use.")
 {
 	struct cache_ref ref;
 
-	ordered_cache_open(true);
-	ref = block_get(3);
-	block_use(4);
-	cache_put(cache, &ref);
-	cache_set_idle(cache, SIZE_MAX, 1);
-	EXPECT(block_is_cached(3));
-	fake_cache_close(&fake, cache);
-}
-
-TEST(ordered_in_use, "A lower limit of idle entries passes over the pins in use, however old.")
-{
-	struct cache_ref ref;
-
-	ordered_cache_open(true);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	ref = block_get(1);
 	for (size_t i = 2; i < 8; i++)
 		block_use(i);
 	cache_set_idle(cache, SIZE_MAX, 3);
-	EXPECT_EQ(fake.unpins, 4);
+	EXPECT_EQ(fake.unpins, 3);
 	EXPECT(block_is_cached(1));
 	cache_put(cache, &ref);
 	fake_cache_close(&fake, cache);
 }
 
-TEST(ordered_freed, "A lower limit of idle entries passes over the places of pins that have gone.")
+TEST(idle_freed, "A lower limit of idle entries passes over the places of pins that have gone.")
 {
-	ordered_cache_open(true);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	for (size_t i = 0; i < 8; i++)
+		block_use(i);
 	cache_invalidate(cache, fake_address(&fake, 1), MIB);
 	EXPECT_EQ(fake.unpins, 1);
 	cache_set_idle(cache, SIZE_MAX, 3);
 	EXPECT_EQ(fake.unpins, 5);
-	expect_kept_last(3);
+	EXPECT_EQ(cache_read_stats().entries, 3);
 	fake_cache_close(&fake, cache);
 }
 
-TEST(ordered_by_pins,
-     "Without an order of uses, a lower limit unpins what was not used since later pins were made.")
+TEST(room_used_last, "Room is made by pins that were not used again since room was made.")
 {
-	ordered_cache_open(false);
-	block_use(2);
-	block_use(8);
-	block_use(1);
-	cache_set_idle(cache, SIZE_MAX, 4);
-	EXPECT_EQ(cache_read_stats().entries, 4);
-	EXPECT(block_is_cached(8));
-	EXPECT(block_is_cached(2));
-	EXPECT(block_is_cached(1));
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	for (size_t i = 0; i < 8; i++)
+		block_use(i);
+	EXPECT(cache_make_room(cache, 1));
+	block_use(5);
+	EXPECT(cache_make_room(cache, 4));
+	EXPECT(block_is_cached(5));
 	fake_cache_close(&fake, cache);
 }
 

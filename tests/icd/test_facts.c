@@ -29,7 +29,7 @@ static const struct facts known = {
 };
 
 /* A section with its end. */
-static size_t facts_write_section(const struct facts *facts, unsigned int number, char *text)
+static size_t facts_put_section(const struct facts *facts, unsigned int number, char *text)
 {
 	const size_t length = facts_format(facts, number, text, FACTS_SECTION_SIZE);
 
@@ -46,7 +46,7 @@ static char *facts_write_record(unsigned int count)
 
 	EXPECT(text);
 	for (unsigned int i = 0; i < count; i++)
-		used += facts_write_section(&known, i, text + used);
+		used += facts_put_section(&known, i, text + used);
 	return text;
 }
 
@@ -64,7 +64,7 @@ TEST(text, "A record is the text that the header describes.")
 {
 	char text[FACTS_SECTION_SIZE];
 
-	EXPECT_EQ(facts_write_section(&known, 0, text), strlen(whole));
+	EXPECT_EQ(facts_put_section(&known, 0, text), strlen(whole));
 	EXPECT(!strcmp(text, whole));
 }
 
@@ -112,7 +112,7 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 	struct facts_record *record;
 	const struct facts *a = &row->facts, *b;
 
-	facts_write_section(a, 0, text);
+	facts_put_section(a, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT_EQ(record->count, 1);
@@ -150,8 +150,8 @@ TEST(longest, "A section with the longest sentences and name has room, and is re
 		memset(facts.type[i].why, 'w', sizeof(facts.type[i].why) - 1);
 	facts.type[IMPORT_HOST].align = SIZE_MAX;
 	facts.rule.largest = SIZE_MAX;
-	facts_write_section(&facts, FACTS_DEVICES - 1, text);
-	facts_write_section(&facts, 0, text);
+	facts_put_section(&facts, FACTS_DEVICES - 1, text);
+	facts_put_section(&facts, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT(!strcmp(record->device[0].name, facts.name));
@@ -340,7 +340,7 @@ TEST_EACH(unknown, struct part, parts, "A record in which anything is unknown is
 	char text[FACTS_SECTION_SIZE];
 	struct facts_record *record;
 
-	facts_write_section(&row->facts, 0, text);
+	facts_put_section(&row->facts, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT_EQ(facts_are_whole(record), row->is_whole);

@@ -59,7 +59,7 @@ static bool host_ptr_test(struct device *device, struct method *method)
 
 	if (!host_ptr_is_testable(device, method))
 		return false;
-	found = selftest_host_rule(&device->id, 1, &device->facts.rule, method->why,
+	found = selftest_host_rule(device->id, &device->facts.rule, method->why,
 				   sizeof(method->why));
 	method->align = device->facts.rule.align;
 	device->facts.is_best &= device->facts.rule.own_address;

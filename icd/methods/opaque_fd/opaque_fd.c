@@ -43,6 +43,7 @@ static bool opaque_fd_test(struct device *device, enum import_type type, struct 
 	snprintf(method->why, sizeof(method->why),
 		 "made of this process's memory, or mapped by the CPU, as host memory: %.120s",
 		 host->why);
+	method->unknown = host->unknown;
 	return device->facts.exporters;
 }
 
@@ -60,7 +61,6 @@ static bool opaque_fd_probe(struct device *device, const char *extensions, enum 
 	method->align = 1;
 	takes = opaque_fd_test(device, type, method);
 	large_expect_worst(device);
-	method->unknown = device->facts.is_short;
 	device->facts.is_best &= device->facts.exporters == (1u << IMPORT_EXPORTERS) - 1;
 	method->is_reason = method->unknown;
 	return takes;

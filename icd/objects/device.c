@@ -332,11 +332,6 @@ const struct device *device_known(cl_device_id id)
 	return handle_table_peek(&device_table, id);
 }
 
-const struct device *device_next(struct handle_cursor *cursor)
-{
-	return handle_table_next(&device_table, cursor);
-}
-
 const struct device *device_get(cl_device_id id)
 {
 	const struct device *known = device_known(id);

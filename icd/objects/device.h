@@ -72,9 +72,6 @@ const struct device *device_get_last(cl_device_id id);
 /* The record of a root device; NULL if no thread has asked for the device. */
 const struct device *device_known(cl_device_id id);
 
-/* The next known record, or NULL at the end.  @cursor: zero at first. */
-const struct device *device_next(struct handle_cursor *cursor);
-
 /* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
 cl_device_id *device_list(cl_platform_id platform, cl_uint *count);
 

@@ -4,7 +4,7 @@
  * writes nothing through OpenCL.
  *
  * A self-test makes all objects of its own, and leaves nothing behind.  A driver may not survive: self-tests run in
- * probe processes (probe/proof.h, facts/make.h).
+ * climport-probe.
  */
 #ifndef ICD_SELFTEST_SELFTEST_H
 #define ICD_SELFTEST_SELFTEST_H

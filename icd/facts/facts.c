@@ -31,10 +31,10 @@ size_t facts_format(const struct facts *facts, unsigned int number, char *text, 
 	host_rule_format(&facts->rule, rule);
 	if (used < size)
 		used += (size_t)snprintf(text + used, size - used,
-					 "image2d %d\nbest %d\nrule %s\nexporters %x %d\n"
+					 "unknown %d\nimage2d %d\nbest %d\nrule %s\nexporters %x\n"
 					 "large_memory %d %s\n",
-					 facts->image2d, facts->is_best, rule, facts->exporters,
-					 facts->is_short, facts->takes_large, facts->large_why);
+					 facts->is_unknown, facts->image2d, facts->is_best, rule,
+					 facts->exporters, facts->takes_large, facts->large_why);
 	return used;
 }
 
@@ -75,24 +75,25 @@ static bool facts_parse_type(const char *line, struct facts_type *type)
 	       sizeof(type->why);
 }
 
-/* The process of the tests has ended.  @method: of types that nothing is known of. */
-static void facts_set_ended(struct facts *facts, const char *method, const char *why)
+/* The process of the tests has ended. */
+static void facts_set_ended(struct facts *facts, const char *why)
 {
 	facts->is_best = false;
 	for (int i = 0; i < IMPORT_TYPES && !facts->begun; i++) {
-		strcpy(facts->type[i].method, method);
+		strcpy(facts->type[i].method, "-");
 		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
 	}
 }
 
 static bool facts_parse_end(const char *line, struct facts *facts)
 {
-	const bool has_died = facts_skip_word(&line, "died");
-
-	if (!has_died && !facts_skip_word(&line, "lost"))
+	if (facts_skip_word(&line, "died"))
+		facts->has_died = true;
+	else if (facts_skip_word(&line, "lost"))
+		facts->is_unknown |= !facts->begun;
+	else
 		return false;
-	facts->has_died |= has_died;
-	facts_set_ended(facts, has_died ? "-" : "?", line);
+	facts_set_ended(facts, line);
 	return true;
 }
 
@@ -108,8 +109,7 @@ static bool facts_parse_exporters(const char *line, struct facts *facts)
 {
 	int used = 0;
 
-	return sscanf(line, "%x %n", &facts->exporters, &used) == 1 && used &&
-	       facts_parse_switch(line + used, &facts->is_short);
+	return sscanf(line, "%x%n", &facts->exporters, &used) == 1 && !line[used];
 }
 
 static bool facts_parse_large(const char *line, struct facts *facts)
@@ -131,6 +131,8 @@ static bool facts_parse_line(const char *line, struct facts *facts)
 		return host_rule_parse(line, &facts->rule);
 	if (facts_skip_word(&line, "exporters"))
 		return facts_parse_exporters(line, facts);
+	if (facts_skip_word(&line, "unknown"))
+		return facts_parse_switch(line, &facts->is_unknown);
 	if (facts_skip_word(&line, "image2d"))
 		return facts_parse_switch(line, &facts->image2d);
 	if (facts_skip_word(&line, "best"))
@@ -214,12 +216,8 @@ unsigned int facts_count_sections(const char *text)
 
 bool facts_are_whole(const struct facts_record *record)
 {
-	for (unsigned int i = 0; i < record->count; i++) {
-		const struct facts *facts = &record->device[i];
-
-		if (facts->is_short || !strcmp(facts->type[IMPORT_HOST].method, "?") ||
-		    !strcmp(facts->type[IMPORT_DMABUF].method, "?"))
+	for (unsigned int i = 0; i < record->count; i++)
+		if (record->device[i].is_unknown)
 			return false;
-	}
 	return record->count;
 }

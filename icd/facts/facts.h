@@ -4,12 +4,13 @@
  * (queries/make_facts.h), applications read them (facts/store.h).  A record is text:
  *
  *	device NUMBER NAME	in the order of clGetDeviceIDs()
- *	host METHOD ALIGN WHY	"-": the device takes no such memory; "?": unknown now
+ *	host METHOD ALIGN WHY	"-": the device takes no such memory
  *	dma_buf METHOD ALIGN WHY
+ *	unknown 0|1		1: something could not be tested now, for lack of memory perhaps
  *	image2d 0|1
  *	best 0|1		0: a library, a device file or huge pages may make it better
  *	rule ...		struct host_rule
- *	exporters BITS 0|1	1: one could not be tested now
+ *	exporters BITS
  *	large_memory 0|1 WHY	0: large allocations of the device's own memory are not imported
  *	end
  *
@@ -39,7 +40,7 @@
 
 /* How a device takes a type of memory. */
 struct facts_type {
-	char method[FACTS_METHOD_SIZE]; /* a method's name; "-" or "?" */
+	char method[FACTS_METHOD_SIZE]; /* a method's name, or "-" */
 	size_t align;			/* bytes: of addresses and sizes */
 	char why[FACTS_WHY_SIZE];	/* a sentence */
 };
@@ -47,11 +48,11 @@ struct facts_type {
 struct facts {
 	char name[FACTS_NAME_SIZE]; /* of device and driver: another may have come in its place */
 	struct facts_type type[IMPORT_TYPES];
-	bool is_best;		/* nothing better can be hoped for */
-	bool image2d;		/* 2D images on imports are the layer's */
+	bool is_unknown; /* something could not be tested now, perhaps a type that is not taken */
+	bool is_best;	 /* nothing better can be hoped for */
+	bool image2d;	 /* 2D images on imports are the layer's */
 	struct host_rule rule;	/* of the method host_ptr */
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
-	bool is_short;		/* ... and another could not be tested now */
 	bool takes_large; /* of the method opaque_fd: large allocations of the device's own memory */
 	char large_why[FACTS_WHY_SIZE]; /* part of a sentence, if they are refused */
 	bool has_died;			/* the driver died or hung in the tests */

@@ -20,6 +20,7 @@
 #define REVISION 2     /* of the tests: with a new number every driver is tested again */
 #define PAUSE 1	       /* seconds until an import asks again, or as long as the last attempt took */
 #define QUERY_MS 10000 /* a driver starts in a second, and in several on a slow or busy machine */
+#define FACTS_KEPT_SIZE (IDENTITY_LIMITS_SIZE + FACTS_TEXT_SIZE) /* bytes */
 #define IMPORT_MS 65000 /* longer than the tests of one device may take */
 
 struct platform_facts {
@@ -78,42 +79,6 @@ static bool facts_are_good(const struct facts_record *record)
 	return record->count;
 }
 
-/* The caller frees the record.  @is_old: it could be better, and an hour has passed. */
-static struct facts_record *facts_read_kept(const char *key, bool *is_old)
-{
-	char *text = malloc(FACTS_TEXT_SIZE);
-	struct facts_record *record = NULL;
-	bool is_recent = true;
-
-	if (text && result_cache_get_recent(key, text, FACTS_TEXT_SIZE, &is_recent))
-		record = facts_parse(text);
-	free(text);
-	*is_old = record && !is_recent && !facts_are_good(record);
-	return record;
-}
-
-/* A driver may have died for the limits of a process: such records have keys with the limits. */
-static struct facts_record *facts_recall_by_key(const char *key, bool *is_old)
-{
-	struct facts_record *record = facts_read_kept(key, is_old);
-	char *limited = record ? NULL : identity_add_limits(key);
-
-	if (limited)
-		record = facts_read_kept(limited, is_old);
-	free(limited);
-	return record;
-}
-
-static struct facts_record *facts_recall(cl_platform_id platform, bool *is_old)
-{
-	bool lasting;
-	char *key = facts_key(platform, &lasting);
-	struct facts_record *record = lasting ? facts_recall_by_key(key, is_old) : NULL;
-
-	free(key);
-	return record;
-}
-
 static bool facts_have_died(const struct facts_record *record)
 {
 	for (unsigned int i = 0; i < record->count; i++)
@@ -122,19 +87,55 @@ static bool facts_have_died(const struct facts_record *record)
 	return false;
 }
 
+/* @text: a kept record behind the limits of the process that made it: in others a driver that died may live. */
+static struct facts_record *facts_parse_kept(char *text)
+{
+	char limits[IDENTITY_LIMITS_SIZE], *line = strsep(&text, "\n");
+	struct facts_record *record = text ? facts_parse(text) : NULL;
+
+	identity_limits(limits);
+	if (!record || !facts_have_died(record) || !strcmp(line, limits))
+		return record;
+	free(record);
+	return NULL;
+}
+
+/* The caller frees the record.  @is_old: it could be better, and an hour has passed. */
+static struct facts_record *facts_read_kept(const char *key, bool *is_old)
+{
+	char *text = malloc(FACTS_KEPT_SIZE);
+	struct facts_record *record = NULL;
+	bool is_recent = true;
+
+	if (text && result_cache_get_recent(key, text, FACTS_KEPT_SIZE, &is_recent))
+		record = facts_parse_kept(text);
+	free(text);
+	*is_old = record && !is_recent && !facts_are_good(record);
+	return record;
+}
+
+static struct facts_record *facts_recall(cl_platform_id platform, bool *is_old)
+{
+	bool lasting;
+	char *key = facts_key(platform, &lasting);
+	struct facts_record *record = lasting ? facts_read_kept(key, is_old) : NULL;
+
+	free(key);
+	return record;
+}
+
 void facts_keep(cl_platform_id platform, const char *text)
 {
 	struct facts_record *record = facts_parse(text);
+	char limits[IDENTITY_LIMITS_SIZE], *key, *kept;
 	bool lasting;
-	char *key = facts_key(platform, &lasting), *limited = NULL;
 
-	if (record && lasting && facts_are_whole(record)) {
-		if (facts_have_died(record))
-			limited = identity_add_limits(key);
-		if (limited || !facts_have_died(record))
-			result_cache_set(limited ? limited : key, text);
-	}
-	free(limited);
+	identity_limits(limits);
+	key = facts_key(platform, &lasting);
+	kept = text_create("%s\n%s", limits, text);
+	if (record && lasting && kept && facts_are_whole(record))
+		result_cache_set(key, kept);
+	free(kept);
 	free(key);
 	free(record);
 }
@@ -292,17 +293,6 @@ const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wa
 	return facts_end(p, made, is_old, wait, started, why);
 }
 
-/* With and without the limits of a driver that died. */
-static void facts_remove_kept(const char *key)
-{
-	char *limited = identity_add_limits(key);
-
-	result_cache_remove(key);
-	if (limited)
-		result_cache_remove(limited);
-	free(limited);
-}
-
 /* Threads may still read the record. */
 void facts_forget(cl_platform_id platform)
 {
@@ -313,7 +303,7 @@ void facts_forget(cl_platform_id platform)
 
 	key = facts_key(platform, &lasting);
 	if (lasting)
-		facts_remove_kept(key);
+		result_cache_remove(key);
 	free(key);
 	lock_acquire(&facts_lock);
 	p = facts_find_platform(platform);

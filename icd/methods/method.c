@@ -90,8 +90,9 @@ static void method_note_type(struct device *device, enum import_type type)
 {
 	const struct method *method = &device->method[type];
 	struct facts_type *facts = &device->facts.type[type];
-	const char *name = method->ops ? method->ops->name : method->unknown ? "?" : "-";
+	const char *name = method->ops ? method->ops->name : "-";
 
+	device->facts.is_unknown |= method->unknown;
 	snprintf(facts->method, sizeof(facts->method), "%s", name);
 	facts->align = method->align;
 	snprintf(facts->why, sizeof(facts->why), "%s", method->why);
@@ -177,11 +178,11 @@ static void method_recall_type(struct device *device, const struct facts *facts,
 	snprintf(method->why, sizeof(method->why), "%s", why);
 	if (!device->is_selected)
 		return;
-	method->unknown = !facts || !strcmp(facts->type[type].method, "?");
-	if (!facts)
-		return;
-	method->ops = method_find(facts->type[type].method, type);
-	method->align = facts->type[type].align;
+	if (facts) {
+		method->ops = method_find(facts->type[type].method, type);
+		method->align = facts->type[type].align;
+	}
+	method->unknown = !method->ops && (!facts || facts->is_unknown);
 }
 
 void method_recall(struct device *device, const char *extensions, const struct facts *facts,

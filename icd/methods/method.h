@@ -104,6 +104,12 @@ struct method_ops {
 			cl_mem_flags flags, size_t align);
 
 	/*
+	 * NULL, or whether the device works on the memory itself in contexts of several root devices, too, if all do.
+	 * NULL: such contexts are refused.
+	 */
+	bool (*shares)(const struct device *device);
+
+	/*
 	 * A sub-buffer of an import with a hidden record, and the end of the record.  If an import
 	 * has no such record, the driver creates sub-buffers from the handle.
 	 */

@@ -316,9 +316,29 @@ static cl_int context_refuse(size_t i, const struct device *device, enum import_
 	return CL_OUT_OF_RESOURCES;
 }
 
+/* A driver may keep a copy of a buffer for each root device of a context. */
+static bool context_is_shared(const struct method_ops *ops, const struct device *a,
+			      const struct device *b)
+{
+	return a->id == b->id || !ops->create || (ops->shares && ops->shares(a) && ops->shares(b));
+}
+
+static cl_int context_refuse_together(const struct device *a, const struct device *b)
+{
+	char *first = device_string(a->id, CL_DEVICE_NAME),
+	     *second = device_string(b->id, CL_DEVICE_NAME);
+
+	log_error("the devices %s and %s of the context are not proved to be zero copy together",
+		  first ? first : "", second ? second : "");
+	free(first);
+	free(second);
+	return CL_INVALID_OPERATION;
+}
+
 const struct method_ops *context_method(const struct context *context, enum import_type type,
 					size_t *align, cl_int *err)
 {
+	const struct device *first = NULL;
 	const struct method_ops *ops = NULL;
 
 	*align = 1;
@@ -338,6 +358,11 @@ const struct method_ops *context_method(const struct context *context, enum impo
 			return NULL;
 		}
 		ops = device->method[type].ops;
+		first = first ? first : device;
+		if (!context_is_shared(ops, first, device)) {
+			*err = context_refuse_together(first, device);
+			return NULL;
+		}
 		*align = *align > device->method[type].align ? *align : device->method[type].align;
 	}
 	return ops;
@@ -397,6 +422,19 @@ bool context_image2d_from_buffer(const struct context *context)
 			return false;
 	}
 	return true;
+}
+
+size_t context_base_align(const struct context *context)
+{
+	size_t align = 1;
+
+	for (size_t i = 0; i < context->num_devices; i++) {
+		const struct device *device = context_device(context, i);
+
+		if (device && device->base_align > align)
+			align = device->base_align;
+	}
+	return align;
 }
 
 size_t context_devices(const struct context *context, const cl_device_id **devices)

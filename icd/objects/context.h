@@ -60,8 +60,8 @@ const struct method_ops *context_native(const struct context *context, enum impo
 /**
  * context_method - how all devices of a context take a type of memory
  * @align: set to the alignment that suffices for all devices
- * @err: set where there is no method: CL_INVALID_PROPERTY, or CL_OUT_OF_RESOURCES if a device could
- *	not be tested
+ * @err: set where there is no method: CL_INVALID_PROPERTY; CL_OUT_OF_RESOURCES if a device could not be tested; or
+ *	CL_INVALID_OPERATION if devices take the memory, and perhaps not in one context
  *
  * Returns the method, or NULL, logged with the device and the reason.
  */
@@ -112,6 +112,9 @@ bool context_is_selected(const struct context *context);
 
 /* Whether the driver creates 2D images from buffers on every device. */
 bool context_image2d_from_buffer(const struct context *context);
+
+/* The strictest base_align of the devices. */
+size_t context_base_align(const struct context *context);
 
 /* The devices of a context, as the application named the devices; returns their number. */
 size_t context_devices(const struct context *context, const cl_device_id **devices);

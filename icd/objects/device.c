@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "icd/config.h"
 #include "icd/facts/store.h"
@@ -15,7 +14,6 @@
 #include "util/log.h"
 
 #define MAX_DEPTH 32 /* of sub-devices */
-#define PAUSE 1	     /* seconds until an import asks again for what was unknown */
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
@@ -230,14 +228,6 @@ const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enu
 	return facts;
 }
 
-static time_t device_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec;
-}
-
 static void device_test_all(struct device *device, const char *extensions)
 {
 	const struct method_danger *danger;
@@ -259,7 +249,6 @@ static void device_fill(struct device *device, const char *extensions)
 	if (device->is_selected && !method_is_native(device, extensions))
 		facts = device_facts(device->platform, device->id, FACTS_IMPORT, why);
 	method_recall(device, extensions, facts, why);
-	atomic_store(&device->again, device_clock() + PAUSE);
 }
 
 /* What needs no test.  @extensions: the caller's. */
@@ -311,54 +300,26 @@ struct device *device_test(cl_device_id root, const struct facts *known)
 	return device;
 }
 
-static bool device_is_whole(const struct device *device)
+static int device_count_unknown(const struct device *device)
 {
+	int count = 0;
+
 	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (device->method[type].unknown)
-			return false;
-	return true;
+		count += device->method[type].unknown;
+	return count;
 }
 
-static bool device_is_conclusive(const struct device *device)
-{
-	return device_is_whole(device) ||
-	       device_clock() <= atomic_load_explicit(&device->again, memory_order_relaxed);
-}
-
-/* Something unknown says nothing against what an older record, or that of another thread, knows. */
-static void device_keep_older(struct device *device, const struct device *older)
-{
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (device->method[type].unknown && older->method[type].ops)
-			device->method[type] = older->method[type];
-	if (!device->facts.rule.align)
-		device->facts.rule = older->facts.rule;
-	device->facts.exporters |= older->facts.exporters;
-}
-
-static bool device_knows_more(const struct device *device, const struct device *older)
-{
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (!device->method[type].unknown && older->method[type].unknown)
-			return true;
-	return false;
-}
-
-/* Two threads may ask for a device at once: the first record without an unknown result stays. */
+/* Two threads may ask for a device at once: the first record of which most is known stays. */
 static const struct device *device_publish(struct device *device)
 {
 	struct device *published;
 
 	lock_acquire(&device_table.lock);
 	published = handle_table_find(&device_table, device->id);
-	if (!published || device_knows_more(device, published)) {
-		if (published)
-			device_keep_older(device, published);
+	if (!published || device_count_unknown(device) < device_count_unknown(published)) {
 		device->older = published;
 		if (handle_table_set(&device_table, device->id, device))
 			published = device;
-	} else {
-		atomic_store(&published->again, atomic_load(&device->again));
 	}
 	lock_release(&device_table.lock);
 	if (published != device)
@@ -371,22 +332,17 @@ const struct device *device_known(cl_device_id id)
 	return handle_table_peek(&device_table, id);
 }
 
-const struct device *device_next(struct handle_cursor *cursor)
-{
-	return handle_table_next(&device_table, cursor);
-}
-
 const struct device *device_get(cl_device_id id)
 {
 	const struct device *known = device_known(id);
 	struct device *device;
 	cl_device_id root;
 
-	if (!id || (known && device_is_conclusive(known)))
+	if (!id || (known && !device_count_unknown(known)))
 		return known;
 	root = device_root(id);
 	known = device_known(root);
-	if (known && device_is_conclusive(known))
+	if (known && !device_count_unknown(known))
 		return known;
 	device = device_create(root);
 	return device ? device_publish(device) : known;

@@ -3,9 +3,7 @@
 #ifndef ICD_OBJECTS_DEVICE_H
 #define ICD_OBJECTS_DEVICE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "icd/cl_compat.h"
 #include "icd/facts/store.h"
@@ -23,7 +21,7 @@ struct method {
 	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
 
-/* Never freed once device_get() returned it, and but for @again not changed. */
+/* Never freed once device_get() returned it, and not changed. */
 struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
@@ -32,7 +30,6 @@ struct device {
 		older; /* a record in which something is unknown, and which threads may still use */
 	struct method method[IMPORT_TYPES];
 	struct facts facts;
-	_Atomic time_t again; /* seconds: if something is unknown, nobody asks before then */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
@@ -74,9 +71,6 @@ const struct device *device_get_last(cl_device_id id);
 
 /* The record of a root device; NULL if no thread has asked for the device. */
 const struct device *device_known(cl_device_id id);
-
-/* The next known record, or NULL at the end.  @cursor: zero at first. */
-const struct device *device_next(struct handle_cursor *cursor);
 
 /* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
 cl_device_id *device_list(cl_platform_id platform, cl_uint *count);

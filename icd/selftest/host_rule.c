@@ -34,10 +34,9 @@ struct host_test {
 	struct host_rule rule;
 	cl_int result; /* of the alignments: 1, 0 or an error */
 	bool is_cpu, native;
-	size_t page, largest; /* bytes: of a buffer of each device */
+	size_t page, largest; /* bytes: of a buffer of the device */
 	struct session session;
-	const cl_device_id *devices;
-	cl_uint num_devices;
+	cl_device_id device;
 };
 
 /* Memory to try, and the buffer over it. */
@@ -62,23 +61,6 @@ static cl_int host_compare_address(struct host_test *t, struct rounds_part *part
 	return err ? err : seen == (uintptr_t)memory;
 }
 
-/* On each device.  1: zero copy, 0: not, or an error of OpenCL. */
-static cl_int host_run_on_all(struct host_test *t, struct rounds_part *part,
-			      cl_int (*run)(struct host_test *, struct rounds_part *))
-{
-	cl_int result = 1;
-
-	for (cl_uint i = 0; i < t->num_devices && result == 1; i++) {
-		if (t->num_devices > 1) {
-			result = session_use_device(&t->session, t->devices[i]);
-			if (result)
-				return result;
-		}
-		result = run(t, part);
-	}
-	return result;
-}
-
 static cl_int host_run_rounds(struct host_test *t, struct rounds_part *part)
 {
 	return rounds_run_part(&t->session, part);
@@ -93,10 +75,10 @@ static cl_int host_try_alignment(struct host_test *t, struct import_region *regi
 		.size = alignment->size ? alignment->size : t->page,
 		.flags = CL_MEM_READ_WRITE,
 	};
-	cl_int result = host_run_on_all(t, &part, host_run_rounds);
+	cl_int result = host_run_rounds(t, &part);
 
 	if (result == 1 && t->is_cpu)
-		t->rule.own_address = host_run_on_all(t, &part, host_compare_address) == 1;
+		t->rule.own_address = host_compare_address(t, &part) == 1;
 	return result;
 }
 
@@ -156,8 +138,7 @@ static bool host_try(struct host_test *t, const struct sample *sample)
 	rounds_places(want.size, want.at);
 	if (!host_is_affordable(t, sample) || import_sample_kind(&want, &part.region))
 		return false;
-	result = host_run_on_all(t, &part,
-				 t->rule.own_address ? host_compare_address : host_run_rounds);
+	result = (t->rule.own_address ? host_compare_address : host_run_rounds)(t, &part);
 	import_put(part.region);
 	if (!result)
 		t->rule.own_address = false;
@@ -228,7 +209,7 @@ static void host_run(struct host_test *t)
 		t->result = CL_OUT_OF_HOST_MEMORY;
 		return;
 	}
-	t->result = session_begin(&t->session, t->devices, t->num_devices, t->native);
+	t->result = session_begin(&t->session, &t->device, 1, t->native);
 	if (!t->result)
 		host_try_all(t, region);
 	session_end(&t->session);
@@ -251,33 +232,23 @@ static enum tested host_judge(const struct host_test *t, char *why, size_t size)
 	return selftest_is_transient(t->result) ? UNTESTED : BROKEN;
 }
 
-static void host_ask_device(struct host_test *t, cl_device_id device)
+static void host_ask_device(struct host_test *t)
 {
 	cl_device_type type = 0;
 	cl_ulong bytes = 0;
 
-	next.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
-	t->is_cpu &= (type & CL_DEVICE_TYPE_CPU) != 0;
-	t->native &= !selftest_needs_compiler(device);
-	if (bytes && bytes < t->largest)
-		t->largest = bytes;
+	next.clGetDeviceInfo(t->device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+	next.clGetDeviceInfo(t->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
+	t->is_cpu = type & CL_DEVICE_TYPE_CPU;
+	t->native = !selftest_needs_compiler(t->device);
+	t->largest = bytes ? bytes : SIZE_MAX;
 }
 
-enum tested selftest_host_rule(const cl_device_id *devices, cl_uint num_devices,
-			       struct host_rule *rule, char *why, size_t size)
+enum tested selftest_host_rule(cl_device_id device, struct host_rule *rule, char *why, size_t size)
 {
-	struct host_test t = {
-		.page = (size_t)sysconf(_SC_PAGESIZE),
-		.is_cpu = true,
-		.native = true,
-		.largest = SIZE_MAX,
-		.devices = devices,
-		.num_devices = num_devices,
-	};
+	struct host_test t = { .page = (size_t)sysconf(_SC_PAGESIZE), .device = device };
 
-	for (cl_uint i = 0; i < num_devices; i++)
-		host_ask_device(&t, devices[i]);
+	host_ask_device(&t);
 	host_run(&t);
 	*rule = t.rule;
 	return host_judge(&t, why, size);

@@ -22,7 +22,6 @@
 #include "icd/text.h"
 #include "util/restricted.h"
 
-#define LIMITS_SIZE 160
 #define LONGEST 1100 /* of longer names the hash is used */
 
 bool identity_is_privileged(void)
@@ -276,17 +275,15 @@ char *identity_platform(cl_platform_id platform, bool *lasting)
 	return text;
 }
 
-char *identity_add_limits(const char *key)
+void identity_limits(char text[IDENTITY_LIMITS_SIZE])
 {
 	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
 				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU };
-	char text[LIMITS_SIZE] = "";
 	struct rlimit limit;
 	int used = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!getrlimit(kinds[i], &limit))
-			used += snprintf(text + used, sizeof(text) - (size_t)used, "%llx ",
-					 (unsigned long long)limit.rlim_cur);
-	return text_create("%slimits, %ld filters, %s", text, restricted_filters(), key);
+			used += sprintf(text + used, "%llx ", (unsigned long long)limit.rlim_cur);
+	sprintf(text + used, "limits, %ld filters", restricted_filters());
 }

@@ -36,11 +36,12 @@ char *identity_device(cl_device_id device, cl_platform_id platform);
  */
 char *identity_platform(cl_platform_id platform, bool *lasting);
 
+#define IDENTITY_LIMITS_SIZE 192 /* bytes */
+
 /*
  * A probe process inherits the limits and filters of system calls, and may fail because of them.  So a
- * failure holds for processes with equal limits and as many filters: @key with these, which the caller
- * frees.  NULL: no memory.
+ * failure holds for processes with equal limits and as many filters: these as words.
  */
-char *identity_add_limits(const char *key);
+void identity_limits(char text[IDENTITY_LIMITS_SIZE]);
 
 #endif /* ICD_SELFTEST_IDENTITY_H */

@@ -65,8 +65,10 @@ void result_set(const struct device *device, const char *test, long result)
 /* NULL: nothing is kept. */
 static char *result_key_in_limits(const struct device *device, const char *test)
 {
-	char *key = result_key_of(device, test), *limited = key ? identity_add_limits(key) : NULL;
+	char *key = result_key_of(device, test), *limited, limits[IDENTITY_LIMITS_SIZE];
 
+	identity_limits(limits);
+	limited = key ? text_create("%s, %s", limits, key) : NULL;
 	free(key);
 	return limited;
 }

@@ -4,7 +4,7 @@
  * writes nothing through OpenCL.
  *
  * A self-test makes all objects of its own, and leaves nothing behind.  A driver may not survive: self-tests run in
- * probe processes (probe/proof.h, facts/make.h).
+ * climport-probe.
  */
 #ifndef ICD_SELFTEST_SELFTEST_H
 #define ICD_SELFTEST_SELFTEST_H
@@ -29,7 +29,6 @@ bool selftest_needs_compiler(cl_device_id device);
 
 /**
  * selftest_host_rule - find the rule under which host pointers are zero copy
- * @devices: of one context; memory outside the rule is copied by one of them at least
  * @rule: set; without PASSED the align is 0
  * @why: set to a sentence, with the result or the reason
  *
@@ -37,8 +36,7 @@ bool selftest_needs_compiler(cl_device_id device);
  * reads through the second: a driver with copies around each kernel fails.  The host changes the
  * memory and looks at the memory, after the first use as well.
  */
-enum tested selftest_host_rule(const cl_device_id *devices, cl_uint num_devices,
-			       struct host_rule *rule, char *why, size_t size);
+enum tested selftest_host_rule(cl_device_id device, struct host_rule *rule, char *why, size_t size);
 
 #define SELFTEST_PLACES 3
 

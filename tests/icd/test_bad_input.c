@@ -16,7 +16,6 @@ static const struct bad_driver {
 	{ "host_ptr_dma_buf", BAD_DMA_BUF, false, false, false, 1 },
 	{ "khr_host", BAD_HOST, true, true, false, 1 },
 	{ "khr_dma_buf", BAD_DMA_BUF, true, true, false, 1 },
-	{ "khr_dma_buf_two", BAD_DMA_BUF, true, true, false, 2 },
 };
 
 static void bad_driver_open(const struct bad_driver *driver)

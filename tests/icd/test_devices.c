@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts of several devices, and of sub-devices.  A context takes an import if each of its devices
- * works on the memory itself, in a context of these devices.
+ * Contexts of several devices, and of sub-devices.  A context of several root devices takes an import if kernels of each
+ * see the host's own addresses.
  */
 #include "access.h"
 
@@ -180,7 +180,12 @@ static void devices_expect_edges(const struct devices_memory *memory, int kernel
 	expect_count("release", is_khr ? kernels : 0);
 }
 
-TEST_EACH(each_device, struct devices_memory, memories,
+static const struct devices_memory shared[] = {
+	{ "host", HOST_PTR, false },
+	{ "dma_buf", HOST_PTR, true },
+};
+
+TEST_EACH(each_device, struct devices_memory, shared,
 	  "Kernels on each device of a context work on an import in place, each in its bracket.")
 {
 	struct devices_bytes b;
@@ -260,7 +265,7 @@ TEST_EACH(sub_device_proved, struct devices_memory, memories,
 	fixture_close();
 }
 
-TEST_EACH(sub_devices_of_two, struct devices_memory, memories,
+TEST_EACH(sub_devices_of_two, struct devices_memory, shared,
 	  "A context of sub-devices of different root devices takes imports.")
 {
 	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
@@ -322,131 +327,61 @@ TEST_EACH(
 	fixture_close();
 }
 
-TEST(different_methods, "If the devices of a context take host memory by different methods, host "
-			"memory is refused, and dma-bufs are not.")
+TEST(different_methods,
+     "If the devices of a context take host memory by different methods, host memory is refused.")
 {
-	struct devices_bytes b, dmabuf;
-	cl_mem mem;
+	struct devices_bytes b;
 
 	devices_reset(KHR);
 	stub_set(STUB_COPYING, 2);
 	fixture_open();
 	several_open(2, fix.device);
 	b = devices_map(false);
-	dmabuf = devices_map(true);
 	EXPECT_EQ(several_refuse(NULL, b.at, PAGE, "different methods"), CL_INVALID_PROPERTY);
-	mem = several_import(fixture_dma_buf, &dmabuf.fd, PAGE);
-	several_expect_shared(mem, dmabuf.at);
-	cl.clReleaseMemObject(mem);
-	devices_unmap(&dmabuf);
 	devices_unmap(&b);
 	several_close();
 	fixture_close();
 }
 
-/* Drivers that work on a dma-buf itself in contexts of one device alone. */
-static const struct devices_liar {
+/* Devices that may have a copy each in one context. */
+static const struct devices_apart {
 	const char *name;
-	enum stub_option option;
-	long value;
+	enum devices_method method;
 	bool is_dmabuf;
-} liars[] = {
-	{ "copies", STUB_COPYING_CONTEXTS, 1, true },
-	{ "copies_host", STUB_COPYING_CONTEXTS, 1, false },
-	{ "first_alone", STUB_KHR_HABITS, STUB_KHR_FIRST_DEVICE, true },
-	{ "first_alone_host", STUB_KHR_HABITS, STUB_KHR_FIRST_DEVICE, false },
+} aparts[] = {
+	{ "host_ptr", HOST_PTR, false },
+	{ "khr_host", KHR, false },
+	{ "khr_dma_buf", KHR, true },
 };
 
-TEST_EACH(khr_liar, struct devices_liar, liars,
-	  "If a driver works on other memory in contexts of several devices, dma-bufs are refused "
-	  "there, and imported into contexts of one device.")
+TEST_EACH(
+	together, struct devices_apart, aparts,
+	"Devices whose kernels see other addresses than the host take imports in contexts of their "
+	"own, and a context of several is refused with their names.")
 {
-	const struct devices_memory memory = { "", KHR, row->is_dmabuf };
 	struct devices_bytes b;
-	cl_mem mem;
+	const cl_import_properties_arm *properties = row->is_dmabuf ? fixture_dma_buf : NULL;
+	void *memory;
 
-	devices_reset(KHR);
-	stub_set(row->option, row->value);
+	devices_reset(row->method);
+	stub_set(STUB_GPU, 1);
 	fixture_open();
 	b = devices_map(row->is_dmabuf);
+	memory = row->is_dmabuf ? (void *)&b.fd : b.at;
 	several_open(2, fix.device);
-	for (int i = 0; i < 2; i++)
-		EXPECT_EQ(several_refuse(row->is_dmabuf ? fixture_dma_buf : NULL,
-					 row->is_dmabuf ? (void *)&b.fd : b.at, PAGE,
-					 "other memory"),
-			  CL_INVALID_OPERATION);
+	EXPECT_EQ(several_refuse(
+			  properties, memory, PAGE,
+			  "stub device 0 and stub device 1 of the context are not proved to be "
+			  "zero copy together"),
+		  CL_INVALID_OPERATION);
 	several_close();
-	several_open(1, &fix.device[1]);
-	mem = devices_import(&memory, &b);
-	several_expect_shared(mem, b.at);
-	cl.clReleaseMemObject(mem);
-	several_close();
-	devices_unmap(&b);
-	fixture_close();
-}
-
-TEST(khr_proved_once, "A context of several devices is tested at its first import alone, and a "
-		      "context of one device not at all.")
-{
-	struct devices_bytes b;
-	unsigned long builds;
-
-	devices_reset(KHR);
-	fixture_open();
-	b = devices_map(true);
-	several_open(2, fix.device);
-	cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
-	builds = stub_calls("clBuildProgram");
-	cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
-	EXPECT_EQ(stub_calls("clBuildProgram"), builds);
-	several_close();
-	several_open(1, &fix.device[1]);
-	builds = stub_calls("clBuildProgram");
-	cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
-	EXPECT_EQ(stub_calls("clBuildProgram"), builds);
-	several_close();
-	devices_unmap(&b);
-	fixture_close();
-}
-
-TEST(khr_faults, "Whichever call of the driver fails in the first import into a context of several "
-		 "devices, the import is the memory or is not made, and a later import works.")
-{
-	bool has_failed = true;
-	unsigned long nth = 1;
-
-	for (; has_failed; nth++) {
-		struct devices_bytes b;
-		cl_int err = 1;
-		cl_mem mem;
-
-		devices_reset(KHR);
-		fixture_open();
-		b = devices_map(true);
-		for (cl_uint i = 0; i < 2; i++) { /* the devices are proved before */
-			several_open(1, &fix.device[i]);
-			cl.clReleaseMemObject(several_import(fixture_dma_buf, &b.fd, PAGE));
-			several_close();
-		}
-		several_open(2, fix.device);
-		stub_fail(NULL, nth, CL_OUT_OF_RESOURCES);
-		mem = fix.import(several.context, 0, fixture_dma_buf, &b.fd, PAGE, &err);
-		EXPECT_EQ(mem == NULL, err != CL_SUCCESS);
-		has_failed = stub_failed();
-		stub_fail(NULL, 0, 0);
-		if (mem) {
-			several_expect_shared(mem, b.at);
-			cl.clReleaseMemObject(mem);
-		}
-		mem = several_import(fixture_dma_buf, &b.fd, PAGE);
-		several_expect_shared(mem, b.at);
-		cl.clReleaseMemObject(mem);
+	for (int i = 0; i < 2; i++) {
+		several_open(1, &fix.device[i]);
+		cl.clReleaseMemObject(several_import(properties, memory, PAGE));
 		several_close();
-		devices_unmap(&b);
-		fixture_close();
 	}
-	printf("# %lu calls that can fail\n", nth - 2);
-	EXPECT(nth > 10);
+	devices_unmap(&b);
+	fixture_close();
 }
 
 TEST(alignments, "The strictest device of a context decides on addresses and sizes.")

@@ -10,10 +10,11 @@
 static const char whole[] = "device 0 a device\n"
 			    "host host_ptr 64 by self-test\n"
 			    "dma_buf - 0 no dma-buf\n"
+			    "unknown 0\n"
 			    "image2d 1\n"
 			    "best 1\n"
 			    "rule align 64, own 0, largest 1048576, kinds 3, accesses fff end\n"
-			    "exporters 5 0\n"
+			    "exporters 5\n"
 			    "large_memory 0 died\n"
 			    "end\n";
 
@@ -29,7 +30,7 @@ static const struct facts known = {
 };
 
 /* A section with its end. */
-static size_t facts_write_section(const struct facts *facts, unsigned int number, char *text)
+static size_t facts_put_section(const struct facts *facts, unsigned int number, char *text)
 {
 	const size_t length = facts_format(facts, number, text, FACTS_SECTION_SIZE);
 
@@ -46,7 +47,7 @@ static char *facts_write_record(unsigned int count)
 
 	EXPECT(text);
 	for (unsigned int i = 0; i < count; i++)
-		used += facts_write_section(&known, i, text + used);
+		used += facts_put_section(&known, i, text + used);
 	return text;
 }
 
@@ -64,7 +65,7 @@ TEST(text, "A record is the text that the header describes.")
 {
 	char text[FACTS_SECTION_SIZE];
 
-	EXPECT_EQ(facts_write_section(&known, 0, text), strlen(whole));
+	EXPECT_EQ(facts_put_section(&known, 0, text), strlen(whole));
 	EXPECT(!strcmp(text, whole));
 }
 
@@ -95,7 +96,7 @@ static const struct example {
 } examples[] = {
 	{ "nothing", { .type = { { .method = "-" }, { .method = "-" } } } },
 	{ "unknown",
-	  { .type = { { "?", 0, "no memory: later" }, { "?", 0, "end" } }, .is_short = true } },
+	  { .type = { { "-", 0, "no memory: later" }, { "-", 0, "end" } }, .is_unknown = true } },
 	{ "names",
 	  { .name = "end", .type = { { .method = "native" }, { .method = "opaque_fd" } } } },
 	{ "own_address",
@@ -112,7 +113,7 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 	struct facts_record *record;
 	const struct facts *a = &row->facts, *b;
 
-	facts_write_section(a, 0, text);
+	facts_put_section(a, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT_EQ(record->count, 1);
@@ -123,6 +124,7 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 		EXPECT(!strcmp(a->type[i].why, b->type[i].why));
 		EXPECT_EQ(a->type[i].align, b->type[i].align);
 	}
+	EXPECT_EQ(a->is_unknown, b->is_unknown);
 	EXPECT_EQ(a->image2d, b->image2d);
 	EXPECT_EQ(a->is_best, b->is_best);
 	EXPECT_EQ(a->rule.align, b->rule.align);
@@ -131,7 +133,6 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 	EXPECT_EQ(a->rule.kinds, b->rule.kinds);
 	EXPECT_EQ(a->rule.accesses, b->rule.accesses);
 	EXPECT_EQ(a->exporters, b->exporters);
-	EXPECT_EQ(a->is_short, b->is_short);
 	EXPECT_EQ(a->takes_large, b->takes_large);
 	EXPECT(!strcmp(a->large_why, b->large_why));
 	EXPECT(!b->has_died);
@@ -150,8 +151,8 @@ TEST(longest, "A section with the longest sentences and name has room, and is re
 		memset(facts.type[i].why, 'w', sizeof(facts.type[i].why) - 1);
 	facts.type[IMPORT_HOST].align = SIZE_MAX;
 	facts.rule.largest = SIZE_MAX;
-	facts_write_section(&facts, FACTS_DEVICES - 1, text);
-	facts_write_section(&facts, 0, text);
+	facts_put_section(&facts, FACTS_DEVICES - 1, text);
+	facts_put_section(&facts, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT(!strcmp(record->device[0].name, facts.name));
@@ -211,7 +212,8 @@ TEST(lost, "Of a device whose test was ended by others, nothing is known.")
 		facts_parse("device 0 a device\nlost the test was ended by others\nend\n");
 
 	EXPECT(record);
-	EXPECT(!strcmp(record->device[0].type[IMPORT_HOST].method, "?"));
+	EXPECT(!strcmp(record->device[0].type[IMPORT_HOST].method, "-"));
+	EXPECT(record->device[0].is_unknown);
 	EXPECT(!facts_are_whole(record));
 	free(record);
 }
@@ -262,8 +264,8 @@ static const struct damage {
 	{ "align_of_rule", "align 64", "align 65" },
 	{ "kinds_of_rule", "kinds 3", "kinds ffffffff" },
 	{ "accesses_of_rule", "accesses fff", "accesses ffff" },
-	{ "exporters", "exporters 5 0", "exporters x 0" },
-	{ "one_exporter_word", "exporters 5 0", "exporters 5" },
+	{ "exporters", "exporters 5", "exporters x" },
+	{ "two_exporter_words", "exporters 5", "exporters 5 0" },
 	{ "large_memory", "large_memory 0", "large_memory 2" },
 	{ "no_large_memory", "large_memory 0", "large_memory" },
 	{ "test_without_name", "image2d 1\n", "test\n" },
@@ -328,10 +330,11 @@ static const struct part {
 	bool is_whole;
 } parts[] = {
 	{ "nothing_taken", { .type = { { .method = "-" }, { .method = "-" } } }, true },
-	{ "host_unknown", { .type = { { .method = "?" }, { .method = "khr" } } }, false },
-	{ "dma_buf_unknown", { .type = { { .method = "khr" }, { .method = "?" } } }, false },
+	{ "type_unknown",
+	  { .type = { { .method = "-" }, { .method = "khr" } }, .is_unknown = true },
+	  false },
 	{ "exporter_unknown",
-	  { .type = { { .method = "khr" }, { .method = "khr" } }, .is_short = true },
+	  { .type = { { .method = "khr" }, { .method = "khr" } }, .is_unknown = true },
 	  false },
 };
 
@@ -340,7 +343,7 @@ TEST_EACH(unknown, struct part, parts, "A record in which anything is unknown is
 	char text[FACTS_SECTION_SIZE];
 	struct facts_record *record;
 
-	facts_write_section(&row->facts, 0, text);
+	facts_put_section(&row->facts, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT_EQ(facts_are_whole(record), row->is_whole);

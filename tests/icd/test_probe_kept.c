@@ -317,8 +317,8 @@ TEST(other_function,
 static const struct damage {
 	const char *name, *command; /* the kept file is $f */
 } damages[] = {
-	{ "cut", "truncate -s -3 $f" },	     { "nonsense", "sed -i '3s/.*/nonsense/' $f" },
-	{ "number", "sed -i '2s/0/1/' $f" }, { "empty", ": > $f" },
+	{ "cut", "truncate -s -3 $f" },	     { "nonsense", "sed -i '4s/.*/nonsense/' $f" },
+	{ "number", "sed -i '3s/0/1/' $f" }, { "empty", ": > $f" },
 	{ "fifo", "rm $f; mkfifo $f" },	     { "folder", "rm $f; mkdir $f" },
 	{ "writable", "chmod 0666 $f" },     { "link", "mv $f $f.x; ln -s $f.x $f" },
 };
@@ -339,7 +339,7 @@ TEST(other_device,
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_device), 0);
-	kept_damage("sed -i '2s/device 0,/device 1,/' $f");
+	kept_damage("sed -i '3s/device 0,/device 1,/' $f");
 	setenv("CLIMPORT_PROBE", "off", 1);
 	EXPECT_EQ(probe_run_program(probe_query_device), 1);
 	unsetenv("CLIMPORT_PROBE");

@@ -85,29 +85,6 @@ TEST_EACH(host_access, struct host_access, host_accesses,
 	fixture_close();
 }
 
-TEST_EACH(context, struct device_kind, device_kinds,
-	  "If a driver copies in contexts of several devices, imports into such contexts are "
-	  "refused.")
-{
-	cl_context several;
-	cl_int err;
-
-	fixture_reset();
-	stub_set(STUB_GPU, row->is_gpu);
-	stub_set(STUB_NO_NATIVE_KERNEL, row->is_gpu);
-	stub_set(STUB_DEVICES, 2);
-	stub_set(STUB_COPYING_CONTEXTS, 1);
-	fixture_open();
-	several = fix.context;
-	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
-	fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
-	EXPECT_EQ(fixture_import_error(several, 0, NULL, pages_map(1), PAGE), CL_INVALID_OPERATION);
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
-	cl.clReleaseContext(fix.context);
-	fix.context = several;
-	fixture_close();
-}
-
 TEST(pin_limit, "If a driver cannot take a size in the self-test, larger imports are refused, and "
 		"smaller ones are not.")
 {
@@ -205,6 +182,21 @@ TEST_EACH(verify, struct device_kind, device_kinds,
 		EXPECT_EQ(memory[i], 0xa5);
 	/* Of memory that may not be written nothing is known. */
 	cl.clReleaseMemObject(fixture_import_host(CL_MEM_READ_ONLY, memory, 2 * PAGE));
+	fixture_close();
+	unsetenv("CLIMPORT_VERIFY");
+}
+
+TEST(verify_together,
+     "With CLIMPORT_VERIFY=1 an import is refused where devices copy in one context alone.")
+{
+	fixture_reset();
+	setenv("CLIMPORT_VERIFY", "1", 1);
+	stub_set(STUB_DEVICES, 2);
+	stub_set(STUB_COPYING_CONTEXTS, 1);
+	fixture_open();
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "CLIMPORT_VERIFY: the device works on a copy"));
 	fixture_close();
 	unsetenv("CLIMPORT_VERIFY");
 }

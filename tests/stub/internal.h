@@ -174,7 +174,7 @@ bool khr_is_asked(const cl_mem_properties *properties);
 struct mem *stub_khr_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
 			    cl_int *err);
 void khr_destroy(struct mem *mem);
-unsigned char *khr_data(struct mem *mem, const struct device *device);
+unsigned char *khr_data(struct mem *mem);
 void khr_run(struct mem *mem, bool acquires);
 void khr_note_use(struct mem *mem); /* by a command that is no kernel */
 void *stub_khr_function(const char *name);

@@ -31,8 +31,7 @@ struct mem *stub_khr_create(struct context *context, cl_mem_flags flags, size_t 
 			    cl_int *err)
 {
 	const bool is_unrelated = khr_has(STUB_KHR_UNRELATED) ||
-				  (!fd && khr_has(STUB_KHR_NOT_ZERO)) ||
-				  (context->num_devices > 1 && stub_get(STUB_COPYING_CONTEXTS));
+				  (!fd && khr_has(STUB_KHR_NOT_ZERO));
 	unsigned char *mapped = NULL;
 	struct mem *mem;
 
@@ -73,20 +72,8 @@ void khr_destroy(struct mem *mem)
 	free(mem->khr_other);
 }
 
-static const struct device *khr_root(const struct device *device)
-{
-	while (device->parent)
-		device = device->parent;
-	return device;
-}
-
-static bool khr_is_first(const struct context *context, const struct device *device)
-{
-	return khr_root(context->device[0]) == khr_root(device);
-}
-
 /* The memory that a kernel works on. */
-unsigned char *khr_data(struct mem *mem, const struct device *device)
+unsigned char *khr_data(struct mem *mem)
 {
 	struct mem *root = mem_root(mem);
 	const bool is_acquired = atomic_load(&root->acquired) > 0;
@@ -95,8 +82,7 @@ unsigned char *khr_data(struct mem *mem, const struct device *device)
 		stub_trace("used without acquire");
 	if (!root->khr_other || root->own_data)
 		return mem->data;
-	if ((!is_acquired && khr_has(STUB_KHR_NEEDS_ACQUIRE)) ||
-	    (khr_has(STUB_KHR_FIRST_DEVICE) && !khr_is_first(root->context, device)))
+	if (!is_acquired && khr_has(STUB_KHR_NEEDS_ACQUIRE))
 		return root->khr_other + (mem->data - root->data);
 	return mem->data;
 }

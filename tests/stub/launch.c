@@ -91,12 +91,12 @@ static void copy_out(struct launch *launch, const struct copying *how)
 	}
 }
 
-static unsigned char *launch_find_data(const struct device *device, struct mem *mem)
+static unsigned char *launch_find_data(struct mem *mem)
 {
 	if (!mem)
 		return NULL;
 	if (mem_root(mem)->khr)
-		return khr_data(mem, device);
+		return khr_data(mem);
 	return mem->data;
 }
 
@@ -143,9 +143,8 @@ cl_int launch_run(struct launch *launch, struct device *device)
 	if (!launch->native)
 		stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
-		launch->arg[i].data = launch->arg[i].mem
-					      ? launch_find_data(device, launch->arg[i].mem)
-					      : launch->arg[i].svm;
+		launch->arg[i].data = launch->arg[i].mem ? launch_find_data(launch->arg[i].mem)
+							 : launch->arg[i].svm;
 	copy_in(launch, &how);
 	if (launch->native)
 		launch_run_native(launch);

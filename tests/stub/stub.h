@@ -178,7 +178,6 @@ enum stub_khr_habit {
 	STUB_KHR_COPIES = 1 << 4,	 /* copied in by an acquire, and out by a release */
 	STUB_KHR_NO_FUNCTIONS = 1 << 5,	 /* neither acquire nor release has an address */
 	STUB_KHR_NEEDS_ACQUIRE = 1 << 6, /* without an acquire kernels work on other memory */
-	STUB_KHR_FIRST_DEVICE = 1 << 7,	 /* later devices of a context work on other memory */
 	STUB_KHR_NO_EVENT = 1 << 8,	 /* acquire and release succeed, and give no event */
 };
 

@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include "icd/layer.h"
-#include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/part.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/cl_names.h"
@@ -26,22 +25,6 @@ static struct host_ptr_memory host_ptr_enclose(const struct import_region *regio
 		     size = (offset + region->size + align - 1) & ~(align - 1);
 
 	return (struct host_ptr_memory){ addr - offset, size, offset, size == region->size };
-}
-
-/* The strictest of the context's devices. */
-static size_t host_ptr_base_align(const struct context *context)
-{
-	const cl_device_id *ids;
-	const size_t count = context_devices(context, &ids);
-	size_t align = 1;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct device *device = device_get_last(ids[i]);
-
-		if (device && device->base_align > align)
-			align = device->base_align;
-	}
-	return align;
 }
 
 static cl_int host_ptr_make(cl_context context, cl_mem_flags flags,
@@ -97,19 +80,30 @@ cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_reg
 			       : host_ptr_create_part(context, flags, region, &memory, buffer);
 }
 
+/* By the rule of each device. */
+static cl_int host_ptr_check_rules(const struct context *context, unsigned int kinds,
+				   cl_mem_flags flags, const struct host_ptr_memory *memory)
+{
+	const cl_device_id *ids;
+	const size_t count = context_devices(context, &ids);
+	cl_int err = CL_SUCCESS;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = host_rule_check(&device_get_last(ids[i])->facts.rule, kinds, flags,
+				      memory->addr, memory->size);
+	return err;
+}
+
 cl_int host_ptr_prove(struct context *context, const struct import_region *region,
 		      cl_mem_flags flags, size_t align)
 {
 	struct host_ptr_memory memory;
-	struct zero_copy_context *c;
 	cl_int err = CL_SUCCESS;
 
 	if (!region->addr)
 		return CL_SUCCESS; /* host_ptr_create() refuses the region */
 	memory = host_ptr_enclose(region, align);
 	if (!memory.is_whole)
-		err = part_check_offset(region, memory.offset, host_ptr_base_align(context));
-	if (!err)
-		err = zero_copy_find(context, &c);
-	return err ? err : host_rule_check(c->rule, region->kinds, flags, memory.addr, memory.size);
+		err = part_check_offset(region, memory.offset, context_base_align(context));
+	return err ? err : host_ptr_check_rules(context, region->kinds, flags, &memory);
 }

@@ -59,7 +59,7 @@ static bool host_ptr_test(struct device *device, struct method *method)
 
 	if (!host_ptr_is_testable(device, method))
 		return false;
-	found = selftest_host_rule(&device->id, 1, &device->facts.rule, method->why,
+	found = selftest_host_rule(device->id, &device->facts.rule, method->why,
 				   sizeof(method->why));
 	method->align = device->facts.rule.align;
 	device->facts.is_best &= device->facts.rule.own_address;
@@ -120,7 +120,13 @@ static void host_ptr_describe(const struct device *device, enum import_type type
 	memory->size_align = 1;
 }
 
-static const struct proof *const host_ptr_proofs[] = { &image_proof, &host_rule_proof, NULL };
+/* Kernels that see the host's own addresses have nothing to copy to. */
+static bool host_ptr_shares(const struct device *device)
+{
+	return device->facts.rule.own_address;
+}
+
+static const struct proof *const host_ptr_proofs[] = { &image_proof, NULL };
 
 const struct method_ops method_host_ptr_ops = {
 	.name = "host_ptr",
@@ -128,6 +134,7 @@ const struct method_ops method_host_ptr_ops = {
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
 	.prove = host_ptr_prove,
+	.shares = host_ptr_shares,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.create_image = image_create,

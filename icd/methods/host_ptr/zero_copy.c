@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/methods/host_ptr/zero_copy.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "icd/config.h"
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/image_class.h"
-#include "icd/probe/proof.h"
 #include "util/log.h"
 
 static struct publish_list zero_copy_of_devices; /* struct zero_copy */
@@ -99,64 +96,7 @@ static void zero_copy_find_proofs(const struct device *const *records, size_t co
 {
 	c->is_own = !zero_copy_is_one_device(records, count);
 	c->proofs = c->is_own ? zero_copy_create(records, count) : zero_copy_of_device(records[0]);
-	c->rule = c->is_own ? &c->own : &records[0]->facts.rule;
-}
-
-static bool zero_copy_run_proof(cl_platform_id platform, const char *words, char *answer,
-				size_t size)
-{
-	cl_device_id devices[FACTS_DEVICES];
-	char line[HOST_RULE_LINE_SIZE], why[FACTS_WHY_SIZE], *end;
-	const unsigned long count = strtoul(words, &end, 10);
-	struct host_rule rule;
-	enum tested found;
-
-	if (!count || count > FACTS_DEVICES ||
-	    !device_read_numbers(platform, end, devices, (cl_uint)count))
-		return false;
-	found = selftest_host_rule(devices, (cl_uint)count, &rule, why, sizeof(why));
-	host_rule_format(&rule, line);
-	snprintf(answer, size, "%s", found == UNTESTED ? "unknown" : line);
-	return true;
-}
-
-const struct proof host_rule_proof = {
-	.name = "host_rule",
-	.patience_ms = 65000, /* more than a probe process has */
-	.run = zero_copy_run_proof,
-};
-
-static bool zero_copy_ask(struct zero_copy_context *c, char line[PROBE_LINE_SIZE])
-{
-	const struct zero_copy *proofs = c->proofs;
-	char words[PROBE_REQUEST_SIZE];
-	enum probe_end end;
-
-	snprintf(words, sizeof(words), "%u", proofs->num_devices);
-	if (!device_write_numbers(proofs->platform, proofs->devices, proofs->num_devices, words,
-				  sizeof(words)))
-		return false;
-	end = proof_ask(proofs->platform, &host_rule_proof, words, line);
-	if (end == PROBE_ANSWERED)
-		return host_rule_parse(line, &c->own);
-	/* A driver that dies takes nothing in such contexts. */
-	return probe_blames_driver(end);
-}
-
-/* The rule of a context of several devices.  False: not now. */
-static bool zero_copy_find_rule(struct zero_copy_context *c)
-{
-	char line[PROBE_LINE_SIZE] = "too many devices", why[FACTS_WHY_SIZE];
-
-	if (!c->is_own)
-		return true;
-	if (config_probe() == PROBE_HERE)
-		return selftest_host_rule(c->proofs->devices, c->proofs->num_devices, &c->own, why,
-					  sizeof(why)) != UNTESTED;
-	if (zero_copy_ask(c, line))
-		return true;
-	log_error("the devices of the context could not be tested together: %s", line);
-	return false;
+	c->rule = &records[0]->facts.rule; /* all take all memory, or there is no other device */
 }
 
 static bool zero_copy_find_out(const struct context *context, struct zero_copy_context *c)
@@ -168,7 +108,7 @@ static bool zero_copy_find_out(const struct context *context, struct zero_copy_c
 	if (records && zero_copy_get_records(ids, count, records))
 		zero_copy_find_proofs(records, count, c);
 	free(records);
-	return c->proofs && zero_copy_find_rule(c);
+	return c->proofs;
 }
 
 static void zero_copy_release(struct context_data *data)

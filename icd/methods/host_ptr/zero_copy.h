@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owners of proofs.  Contexts of one root device share the rule and the proofs of the device, until the
- * process ends.  A driver may copy in contexts of several devices: such a context has a rule and proofs of its
- * own, made in contexts of all these devices.
+ * The owners of proofs of images.  Contexts of one root device share the proofs of the device, until the process
+ * ends.  A driver may copy in contexts of several devices: such a context has proofs of its own, made in contexts of
+ * all these devices.
  */
 #ifndef ICD_METHODS_HOST_PTR_ZERO_COPY_H
 #define ICD_METHODS_HOST_PTR_ZERO_COPY_H
@@ -16,20 +16,15 @@ struct zero_copy_context {
 	struct context_data base; /* first */
 	struct zero_copy *proofs;
 	const struct host_rule *rule; /* for buffers */
-	struct host_rule own;	      /* of a context of several devices */
-	bool is_own;		      /* so are the proofs */
+	bool is_own;		      /* the proofs are the context's */
 };
 
 /*
- * Lives as long as the context's record.  NULL without memory, or if the devices could not be tested together
- * now.  Takes no lock, but the first time.
+ * Lives as long as the context's record.  NULL without memory.  Takes no lock, but the first time.
  */
 struct zero_copy_context *zero_copy_get(struct context *context);
 
 /* The same.  Errors are logged; CL_INVALID_CONTEXT: @context is NULL, as its record is gone. */
 cl_int zero_copy_find(struct context *context, struct zero_copy_context **c);
-
-/* Finds the rule of a context of several devices. */
-extern const struct proof host_rule_proof;
 
 #endif /* ICD_METHODS_HOST_PTR_ZERO_COPY_H */

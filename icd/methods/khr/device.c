@@ -43,7 +43,7 @@ bool khr_may_take(const struct device *device, const char *extensions, struct me
 bool khr_find_out(const struct device *device, enum khr_memory memory, const char *const *says,
 		  struct method *method)
 {
-	const enum tested found = khr_prove(&device->id, 1, memory);
+	const enum tested found = khr_prove(device->id, memory);
 
 	method->unknown = found == UNTESTED;
 	method->align = 1;

@@ -12,7 +12,6 @@
 #include "icd/methods/khr/buffer.h"
 #include "icd/methods/khr/device.h"
 #include "icd/methods/khr/image.h"
-#include "icd/methods/khr/together.h"
 #include "icd/methods/method.h"
 
 /* Sentences. */
@@ -36,15 +35,6 @@ static bool khr_probe(struct device *device, const char *extensions, enum import
 	return khr_find_out(device, KHR_DMABUF, khr_says, method);
 }
 
-static cl_int khr_prove_memory(struct context *context, const struct import_region *region,
-			       cl_mem_flags flags, size_t align)
-{
-	(void)region;
-	(void)flags;
-	(void)align;
-	return khr_prove_together(context, KHR_DMABUF);
-}
-
 /* The region has no bracket: the device does not use the CPU's mapping. */
 static cl_int khr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
 			 size_t align, struct method_buffer *buffer)
@@ -57,14 +47,13 @@ static cl_int khr_create(cl_context context, cl_mem_flags flags, struct import_r
 	return err;
 }
 
-static const struct proof *const khr_proofs[] = { &khr_image_proof, &khr_together_proof, NULL };
+static const struct proof *const khr_proofs[] = { &khr_image_proof, NULL };
 
 const struct method_ops method_khr_ops = {
 	.name = "khr",
 	.types = 1u << IMPORT_DMABUF,
 	.probe = khr_probe,
 	.create = khr_create,
-	.prove = khr_prove_memory,
 	.create_image = khr_create_image,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,

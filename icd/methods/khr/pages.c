@@ -12,7 +12,6 @@
 #include "icd/methods/khr/buffer.h"
 #include "icd/methods/khr/device.h"
 #include "icd/methods/khr/image.h"
-#include "icd/methods/khr/together.h"
 #include "icd/methods/part.h"
 #include "icd/objects/context.h"
 
@@ -40,27 +39,11 @@ static bool pages_probe(struct device *device, const char *extensions, enum impo
 	return khr_find_out(device, KHR_PAGES, pages_says, method);
 }
 
-static cl_int pages_prove(struct context *context, const struct import_region *region,
-			  cl_mem_flags flags, size_t align)
-{
-	(void)region;
-	(void)flags;
-	(void)align;
-	return khr_prove_together(context, KHR_PAGES);
-}
-
 static size_t pages_align(cl_context handle)
 {
 	struct context *context = context_get(handle);
-	const cl_device_id *ids;
-	size_t count = context ? context_devices(context, &ids) : 0, align = 1;
+	const size_t align = context ? context_base_align(context) : 1;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct device *device = device_get_last(ids[i]);
-
-		if (device && device->base_align > align)
-			align = device->base_align;
-	}
 	context_put(context);
 	return align;
 }
@@ -118,7 +101,6 @@ const struct method_ops method_khr_pages_ops = {
 	.types = 1u << IMPORT_HOST,
 	.probe = pages_probe,
 	.create = pages_create,
-	.prove = pages_prove,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.hidden_buffer = part_buffer,

@@ -66,8 +66,7 @@ static cl_int proof_edge(cl_command_queue queue, bool begins, const cl_mem buffe
 	return err;
 }
 
-static cl_int proof_run_rounds(const cl_device_id *devices, cl_uint num_devices,
-			       struct proof_sample *sample)
+static cl_int proof_run_rounds(cl_device_id device, struct proof_sample *sample)
 {
 	const struct selftest_memory memory = {
 		.bytes = sample->pages ? sample->pages->addr : sample->dmabuf->addr,
@@ -82,7 +81,7 @@ static cl_int proof_run_rounds(const cl_device_id *devices, cl_uint num_devices,
 	cl_int result = proof_end(sample);
 
 	if (!result)
-		result = selftest_memory(devices, num_devices, &memory);
+		result = selftest_memory(&device, 1, &memory);
 	proof_close(sample);
 	return result;
 }
@@ -129,14 +128,14 @@ static enum tested proof_get_sample(enum khr_memory memory, struct proof_sample 
 	return PASSED;
 }
 
-enum tested khr_prove(const cl_device_id *devices, cl_uint num_devices, enum khr_memory memory)
+enum tested khr_prove(cl_device_id device, enum khr_memory memory)
 {
 	struct proof_sample sample = { NULL, NULL, false };
 	enum tested found = proof_get_sample(memory, &sample);
 
 	if (found != PASSED)
 		return found;
-	found = session_judge(proof_run_rounds(devices, num_devices, &sample));
+	found = session_judge(proof_run_rounds(device, &sample));
 	import_put(sample.dmabuf);
 	import_put(sample.pages);
 	return found;

@@ -16,9 +16,9 @@ enum khr_memory {
 };
 
 /*
- * Runs the self-test on each device of a context of @devices.  NO_SAMPLE: climport can make
+ * Runs the self-test on a device.  NO_SAMPLE: climport can make
  * no such memory here.
  */
-enum tested khr_prove(const cl_device_id *devices, cl_uint num_devices, enum khr_memory memory);
+enum tested khr_prove(cl_device_id device, enum khr_memory memory);
 
 #endif /* ICD_METHODS_KHR_PROOF_H */

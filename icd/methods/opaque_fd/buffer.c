@@ -122,6 +122,14 @@ static struct backing *buffer_of_registration(cl_context context, cl_mem_flags f
 	return backing;
 }
 
+static size_t buffer_largest(cl_device_id device)
+{
+	cl_ulong bytes = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
+	return bytes ? bytes : SIZE_MAX;
+}
+
 /* A registration that no buffer can cover is not pinned: it may be hardly used memory. */
 static cl_int buffer_get_descriptor(cl_context context, const struct opaque_device *device,
 				    struct import_region *region, struct import_opaque *opaque)
@@ -129,7 +137,7 @@ static cl_int buffer_get_descriptor(cl_context context, const struct opaque_devi
 	bool may_keep = context_is_owned(context) && backing_may_keep(opaque->share);
 	int ret = -EOPNOTSUPP;
 
-	if (opaque->size > device->largest)
+	if (opaque->size > buffer_largest(device->id))
 		ret = import_opaque_open_part(region, device->uuid, opaque);
 	if (ret == -EOPNOTSUPP)
 		ret = import_opaque_open(region, device->uuid, may_keep, opaque);

@@ -19,62 +19,16 @@
 #include "icd/objects/memobj_watch.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
-#include "util/publish.h"
 #include "util/shortage.h"
 
 #define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
-struct opaque_record {
-	struct published published; /* first */
-	struct opaque_device opaque;
-};
-
-static struct publish_list opaque_records;
-
-static bool opaque_record_is_of(const void *record, const void *id)
-{
-	return ((const struct opaque_record *)record)->opaque.id == id;
-}
-
-static uint64_t opaque_largest_buffer(cl_device_id device)
-{
-	cl_ulong bytes = 0;
-
-	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
-	return bytes ? bytes : UINT64_MAX;
-}
-
-/* NULL: no memory, or the device does not tell its UUID. */
-static const struct opaque_record *opaque_record_get(const struct device *device)
-{
-	struct opaque_record *found =
-		publish_find(&opaque_records, opaque_record_is_of, device->id);
-	struct opaque_record *mine = found ? NULL : calloc(1, sizeof(*mine));
-
-	if (!mine)
-		return found;
-	mine->opaque.id = device->id;
-	mine->opaque.align = device->base_align;
-	mine->opaque.largest = opaque_largest_buffer(device->id);
-	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE,
-				 mine->opaque.uuid, NULL)) {
-		free(mine);
-		return NULL;
-	}
-	found = publish_add(&opaque_records, mine, opaque_record_is_of, device->id);
-	if (found != mine)
-		free(mine);
-	return found;
-}
-
 bool opaque_device_get(const struct device *device, struct opaque_device *opaque)
 {
-	const struct opaque_record *record = opaque_record_get(device);
-
-	if (!record)
-		return false;
-	*opaque = record->opaque;
-	return true;
+	opaque->id = device->id;
+	opaque->align = device->base_align;
+	return !next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, opaque->uuid,
+				     NULL);
 }
 
 enum coherency {
@@ -195,11 +149,10 @@ bool coherency_test(struct device *device, struct method *method)
 		return false;
 	}
 	device->facts.exporters = 0;
-	device->facts.is_short = false;
 	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
 		t.found[i] = coherency_test_exporter(&t, i);
 		device->facts.exporters |= (t.found[i] == COHERENT) << i;
-		device->facts.is_short |= t.found[i] == UNKNOWN;
+		method->unknown |= t.found[i] == UNKNOWN;
 	}
 	coherency_end(&t);
 	coherency_explain(&t, method->why, sizeof(method->why));

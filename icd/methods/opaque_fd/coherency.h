@@ -8,16 +8,14 @@
 #define ICD_METHODS_OPAQUE_FD_COHERENCY_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "icd/objects/device.h"
 
-/* A driver's answers, which never change. */
+/* The driver's answers. */
 struct opaque_device {
 	cl_device_id id;
 	unsigned char uuid[IMPORT_UUID_SIZE];
-	size_t align;	  /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
-	uint64_t largest; /* bytes: CL_DEVICE_MAX_MEM_ALLOC_SIZE */
+	size_t align; /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 };
 
 /* False: the device has no UUID, or does not tell it now. */
@@ -25,8 +23,8 @@ bool opaque_device_get(const struct device *device, struct opaque_device *opaque
 
 /**
  * coherency_test - test a device with every exporter
- * @device: exporters and is_short are set
- * @method: why is set to a sentence with all results, for host memory
+ * @device: exporters are set
+ * @method: why is set to a sentence with all results, for host memory; unknown, if one could not be tested now
  *
  * Whether an exporter is zero copy.
  */

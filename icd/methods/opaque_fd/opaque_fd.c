@@ -43,6 +43,7 @@ static bool opaque_fd_test(struct device *device, enum import_type type, struct 
 	snprintf(method->why, sizeof(method->why),
 		 "made of this process's memory, or mapped by the CPU, as host memory: %.120s",
 		 host->why);
+	method->unknown = host->unknown;
 	return device->facts.exporters;
 }
 
@@ -60,32 +61,19 @@ static bool opaque_fd_probe(struct device *device, const char *extensions, enum 
 	method->align = 1;
 	takes = opaque_fd_test(device, type, method);
 	large_expect_worst(device);
-	method->unknown = device->facts.is_short;
 	device->facts.is_best &= device->facts.exporters == (1u << IMPORT_EXPORTERS) - 1;
 	method->is_reason = method->unknown;
 	return takes;
 }
 
-/* The context's only device, the root of sub-devices; NULL for several devices. */
-static const struct device *opaque_fd_only_device(cl_context context)
+/* Of the context, which has no other root device: a descriptor is for one. */
+static const struct device *opaque_fd_device(cl_context context)
 {
 	cl_device_id ids[64];
-	const struct device *device = NULL;
-	size_t size = 0;
 
-	if (next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(ids), ids, &size))
+	if (next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(ids), ids, NULL))
 		return NULL;
-	for (size_t i = 0; i < size / sizeof(ids[0]); i++) {
-		const struct device *d = device_get_last(ids[i]);
-
-		if (device && d != device) {
-			log_error("an opaque descriptor is for one device, this context has %zu",
-				  size / sizeof(ids[0]));
-			return NULL;
-		}
-		device = d;
-	}
-	return device;
+	return device_get_last(ids[0]);
 }
 
 /*
@@ -119,7 +107,7 @@ static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
 static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct import_region *region,
 			       size_t align, struct method_buffer *buffer)
 {
-	const struct device *device = opaque_fd_only_device(context);
+	const struct device *device = opaque_fd_device(context);
 	struct import_opaque opaque;
 	struct opaque_device own;
 	cl_int err;

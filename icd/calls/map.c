@@ -1,61 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps and unmaps: host_access.h.
+ * Maps and unmaps, three of the sixteen: command.h.
  *
  * Access begins with the map and ends with the unmap; in between the host has the memory.
  */
 #include "icd/access/mapping.h"
-#include "icd/calls/host_access.h"
+#include "icd/calls/command.h"
 #include "icd/intercept.h"
-#include "icd/layer.h"
 
 /* A map that the driver is to enqueue. */
-struct host_map {
+struct map {
 	struct access access;
+	cl_bool waits, blocking;
 	struct mapping *mapping; /* NULL: no unmap has to end access */
 };
 
-static cl_int host_map_record(struct host_map *m)
+/* On failure nothing is mapped, and *@errcode_ret is set. */
+static bool map_begin(struct map *m, const char *function, cl_command_queue queue, cl_mem mem,
+		      cl_map_flags flags, cl_int *errcode_ret)
 {
-	struct bracket *bracket = m->access.bracket;
+	const bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+	cl_int err = command_begin_host(&m->access, function, queue, mem, writes ? mem : NULL,
+					ACCESS_BEGIN, &m->blocking);
 
-	if (!bracket)
-		return CL_SUCCESS;
-	m->mapping = mapping_create(bracket);
-	return m->mapping ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
-}
-
-static cl_int host_map_begin(struct host_map *m, const char *function, cl_command_queue queue,
-			     cl_mem mem, cl_map_flags flags, cl_bool blocking)
-{
-	bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
-	cl_int err = host_access_begin(&m->access, function, queue, mem, writes ? mem : NULL,
-				       ACCESS_BEGIN, blocking);
-
-	m->mapping = NULL;
-	if (err)
-		return err;
-	err = host_map_record(m);
-	return err ? access_end(&m->access, err, CL_FALSE) : CL_SUCCESS;
-}
-
-static void *host_map_refuse(cl_int err, cl_int *errcode_ret)
-{
-	if (errcode_ret)
+	m->mapping = !err && m->access.bracket ? mapping_create(m->access.bracket) : NULL;
+	if (!err && m->access.bracket && !m->mapping)
+		err = access_end(&m->access, CL_OUT_OF_HOST_MEMORY, CL_FALSE);
+	if (err && errcode_ret)
 		*errcode_ret = err;
-	return NULL;
+	return !err;
 }
 
 /*
  * If access fails behind the driver's map, the application gets no pointer: the driver takes the pointer back.
  * Without a pointer no unmap ends access, also if the driver reports success.
  */
-static void *host_map_end(struct host_map *m, cl_command_queue queue, cl_mem mem, void *ptr,
-			  cl_int err, cl_bool blocking, cl_int *errcode_ret)
+static void *map_end(struct map *m, cl_command_queue queue, cl_mem mem, void *ptr, cl_int err,
+		     cl_int *errcode_ret)
 {
 	const bool is_mapped = !err && ptr;
 
-	err = access_end(&m->access, err, blocking);
+	err = access_end(&m->access, err, m->waits);
 	if (err && is_mapped)
 		next.clEnqueueUnmapMemObject(queue, mem, ptr, 0, NULL, NULL);
 	if (err)
@@ -74,18 +59,17 @@ void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer
 					   cl_uint num_wait, const cl_event *wait, cl_event *event,
 					   cl_int *errcode_ret)
 {
-	struct host_map m;
+	struct map m = { .waits = blocking, .blocking = blocking };
 	struct access *a = &m.access;
-	cl_int err;
+	cl_int err = CL_SUCCESS;
 	void *ptr;
 
 	access_none(a, num_wait, wait, event);
-	err = host_map_begin(&m, "clEnqueueMapBuffer", queue, buffer, flags, blocking);
-	if (err)
-		return host_map_refuse(err, errcode_ret);
-	ptr = next.clEnqueueMapBuffer(queue, buffer, access_blocking(a, blocking), flags, offset,
-				      size, a->num_wait, a->wait, a->event, &err);
-	return host_map_end(&m, queue, buffer, ptr, err, blocking, errcode_ret);
+	if (!map_begin(&m, "clEnqueueMapBuffer", queue, buffer, flags, errcode_ret))
+		return NULL;
+	ptr = next.clEnqueueMapBuffer(queue, buffer, m.blocking, flags, offset, size, a->num_wait,
+				      a->wait, a->event, &err);
+	return map_end(&m, queue, buffer, ptr, err, errcode_ret);
 }
 
 void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
@@ -95,19 +79,17 @@ void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, 
 					  const cl_event *wait, cl_event *event,
 					  cl_int *errcode_ret)
 {
-	struct host_map m;
+	struct map m = { .waits = blocking, .blocking = blocking };
 	struct access *a = &m.access;
-	cl_int err;
+	cl_int err = CL_SUCCESS;
 	void *ptr;
 
 	access_none(a, num_wait, wait, event);
-	err = host_map_begin(&m, "clEnqueueMapImage", queue, image, flags, blocking);
-	if (err)
-		return host_map_refuse(err, errcode_ret);
-	ptr = next.clEnqueueMapImage(queue, image, access_blocking(a, blocking), flags, origin,
-				     region, row_pitch, slice_pitch, a->num_wait, a->wait, a->event,
-				     &err);
-	return host_map_end(&m, queue, image, ptr, err, blocking, errcode_ret);
+	if (!map_begin(&m, "clEnqueueMapImage", queue, image, flags, errcode_ret))
+		return NULL;
+	ptr = next.clEnqueueMapImage(queue, image, m.blocking, flags, origin, region, row_pitch,
+				     slice_pitch, a->num_wait, a->wait, a->event, &err);
+	return map_end(&m, queue, image, ptr, err, errcode_ret);
 }
 
 cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr,
@@ -118,8 +100,7 @@ cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem 
 	cl_int err;
 
 	access_none(&a, num_wait, wait, event);
-	err = host_access_begin(&a, "clEnqueueUnmapMemObject", queue, mem, NULL, ACCESS_END,
-				CL_FALSE);
+	err = command_begin_host(&a, "clEnqueueUnmapMemObject", queue, mem, NULL, ACCESS_END, NULL);
 	if (err)
 		return err;
 	err = next.clEnqueueUnmapMemObject(queue, mem, ptr, a.num_wait, a.wait, a.event);

@@ -52,14 +52,13 @@ conform:
 
 bench: build/release
 	tools/install-deps bench
-	cmake --build build/release -j $(JOBS) --target stubcl
 	bench/run build/release
 
 # Without inlining, so that each call is one.
 measure-house: deps
 	tools/install-deps bench
 	cmake --preset release -B build/walk -DCMAKE_BUILD_TYPE=Debug >/dev/null
-	cmake --build build/walk -j $(JOBS) --target CLImportMemoryLayer climport-bench stubcl fakerm
+	cmake --build build/walk -j $(JOBS) --target CLImportMemoryLayer climport-bench
 	bench/house build/walk >build/walk/house.txt
 	cp build/walk/house.txt docs/measured/
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions by name.  A driver's pointer would bypass the layer: for a function
- * that the layer intercepts the answer is the layer's.
+ * Functions by their place in the dispatch table, and by name.  A driver's pointer would bypass the
+ * layer: for a function that the layer intercepts the answer is the layer's.
  */
 #include <string.h>
 
 #include "icd/access/queue_bracket.h"
-#include "icd/calls/command_buffer.h"
-#include "icd/calls/external.h"
-#include "icd/calls/intel.h"
-#include "icd/calls/kernel_pointer.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/program.h"
@@ -18,23 +14,36 @@
 #include "icd/queries/proofs.h"
 #include "icd/queries/support.h"
 
-struct named {
-	const char *name;
-	void *function;
-	size_t slot;
+/* A function that is not intercepted is not touched, and costs nothing. */
+#define CALL(name) .name = layer_##name,
+const struct _cl_icd_dispatch layer_dispatch = {
+#include "icd/table.h"
 };
 
-#define NAMED(f) { #f, (void *)layer_##f, LAYER_ENTRY(f) },
-
-/* NULL also if the driver lacks the function, which the layer would call. */
+/* The layer's function @name; NULL also if the driver lacks what it would call. */
 static void *address_intercepted(const char *name)
 {
-	static const struct named list[] = { INTERCEPTED(NAMED) };
+#define CALL(f) { #f, (void *)layer_##f, (void *const *)&next.f },
+#define EXTENSION(type, f, parameters) \
+	{ #f, (void *)layer_##f, (void *const *)&next.clGetExtensionFunctionAddressForPlatform },
+	static const struct {
+		const char *name;
+		void *ours;
+		void *const *calls;
+	} list[] = {
+#include "icd/table.h"
+	};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (!strcmp(list[i].name, name))
-			return ((void *const *)&next)[list[i].slot] ? list[i].function : NULL;
+			return *list[i].calls ? list[i].ours : NULL;
 	return NULL;
+}
+
+/* Whether a function enqueues, or waits for commands. */
+static bool address_observes(const char *name)
+{
+	return !strncmp(name, "clEnqueue", 9) || !strcmp(name, "clMemBlockingFreeINTEL");
 }
 
 /* The function for the application in place of the driver's @function. */
@@ -42,15 +51,7 @@ static void *address_wrap(const char *name, void *function)
 {
 	void *ours = function ? address_intercepted(name) : NULL;
 
-	if (!ours && function)
-		ours = command_buffer_function(name);
-	if (!ours && function)
-		ours = kernel_pointer_function(name, function);
-	if (!ours && function)
-		ours = intel_function(name);
-	if (!ours && function)
-		ours = external_function(name);
-	if (!ours && function && !strncmp(name, "clEnqueue", 9))
+	if (!ours && function && address_observes(name))
 		queue_bracket_forbid();
 	return ours ? ours : function;
 }
@@ -67,38 +68,40 @@ static void *address_import_function(void)
 	return (void *)layer_clImportMemoryARM;
 }
 
-static void *address_describe_function(void)
+/* A function of the layer for climport's own programs; or NULL. */
+static void *address_own(const char *name)
 {
-	program_needs_no_hint();
-	return (void *)describe_device;
+	if (!strcmp(name, DESCRIBE_FUNCTION)) {
+		program_needs_no_hint();
+		return (void *)describe_device;
+	}
+	if (!strcmp(name, PROBE_FUNCTION))
+		return (void *)proofs_run;
+	return strcmp(name, PROBE_FACTS_FUNCTION) ? NULL : (void *)facts_make;
 }
 
 /* A function for all platforms, which looks at the context of each call. */
 void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 {
-	if (name && !strcmp(name, "clImportMemoryARM"))
+	void *own = name ? address_own(name) : NULL;
+
+	if (!name || own)
+		return own;
+	if (!strcmp(name, "clImportMemoryARM"))
 		return address_import_function();
-	if (name && !strcmp(name, DESCRIBE_FUNCTION))
-		return address_describe_function();
-	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)proofs_run;
-	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
-		return (void *)facts_make;
-	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
+	return address_wrap(name, next.clGetExtensionFunctionAddress(name));
 }
 
 void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
 								 const char *name)
 {
-	if (name && !strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
-		return address_import_function();
-	if (name && !strcmp(name, DESCRIBE_FUNCTION))
-		return address_describe_function();
-	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)proofs_run;
-	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
-		return (void *)facts_make;
+	void *own = name ? address_own(name) : NULL;
+
+	if (own)
+		return own;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
+	if (!strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
+		return address_import_function();
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

@@ -9,24 +9,12 @@
  * On an out-of-order queue a marker without a wait list waits for every command before, and an acquire
  * waits for none.  There the marker waits for an event that is complete.
  */
-#include "icd/calls/external.h"
-
 #include <stdlib.h>
-#include <string.h>
 
 #include "icd/access/queue_bracket.h"
-#include "icd/layer.h"
-#include "icd/objects/command_functions.h"
+#include "icd/intercept.h"
+#include "icd/objects/extensions.h"
 #include "icd/objects/memobj.h"
-#include "icd/objects/proxy_event.h"
-
-typedef cl_int(CL_API_CALL *external_fn)(cl_command_queue queue, cl_uint count, const cl_mem *mems,
-					 cl_uint num_wait, const cl_event *wait, cl_event *event);
-
-struct external {
-	external_fn driver;
-	cl_command_type type; /* of the command */
-};
 
 static bool external_has_import(const cl_mem *mems, cl_uint count)
 {
@@ -66,22 +54,10 @@ static cl_int external_mark(cl_command_queue queue, cl_uint num_wait, const cl_e
 	return err;
 }
 
-/* A marker whose event has the type of the application's command. */
-static cl_int external_enqueue_marker(cl_command_type type, cl_command_queue queue,
-				      cl_uint num_wait, const cl_event *wait, cl_event *event)
-{
-	cl_event marker;
-	cl_int err = external_mark(queue, num_wait, wait, event ? &marker : NULL);
-
-	if (!err && event)
-		proxy_event_give_as(marker, type, event);
-	return err;
-}
-
 /* Objects of which one is an import. */
-static cl_int external_enqueue_others(const struct external *e, cl_command_queue queue,
-				      cl_uint count, const cl_mem *mems, cl_uint num_wait,
-				      const cl_event *wait, cl_event *event)
+static cl_int external_enqueue_others(layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver,
+				      cl_command_queue queue, cl_uint count, const cl_mem *mems,
+				      cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	cl_mem *others = malloc(count * sizeof(*others));
 	cl_uint left = 0;
@@ -92,59 +68,48 @@ static cl_int external_enqueue_others(const struct external *e, cl_command_queue
 	for (cl_uint i = 0; i < count; i++)
 		if (!memobj_is_import(mems[i]))
 			others[left++] = mems[i];
-	err = left ? e->driver(queue, left, others, num_wait, wait, event)
-		   : external_enqueue_marker(e->type, queue, num_wait, wait, event);
+	err = left ? driver(queue, left, others, num_wait, wait, event)
+		   : external_mark(queue, num_wait, wait, event);
 	free(others);
 	return err;
 }
 
-static cl_int external_enqueue(const struct external *e, cl_command_queue queue, cl_uint count,
-			       const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
-			       cl_event *event)
+static cl_int external_enqueue(layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver,
+			       cl_command_queue queue, cl_uint count, const cl_mem *mems,
+			       cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	if (!e->driver)
+	if (!driver)
 		return CL_INVALID_COMMAND_QUEUE;
 	queue_bracket_close(queue);
 	if (external_has_import(mems, count))
-		return external_enqueue_others(e, queue, count, mems, num_wait, wait, event);
-	return e->driver(queue, count, mems, num_wait, wait, event);
+		return external_enqueue_others(driver, queue, count, mems, num_wait, wait, event);
+	return driver(queue, count, mems, num_wait, wait, event);
 }
 
-static cl_int CL_API_CALL external_acquire(cl_command_queue queue, cl_uint count,
-					   const cl_mem *mems, cl_uint num_wait,
-					   const cl_event *wait, cl_event *event)
+cl_int CL_API_CALL layer_clEnqueueAcquireExternalMemObjectsKHR(cl_command_queue queue,
+							       cl_uint count, const cl_mem *mems,
+							       cl_uint num_wait,
+							       const cl_event *wait,
+							       cl_event *event)
 {
-	const struct command_functions *functions;
-	struct external e = { NULL, CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR };
-	cl_int err = command_functions_of_queue(queue, &functions);
+	const struct extensions *driver;
+	cl_int err = extensions_of_queue(queue, &driver);
 
-	if (err)
-		return err;
-	e.driver = (external_fn)functions->acquire_external;
-	return external_enqueue(&e, queue, count, mems, num_wait, wait, event);
+	return err ? err
+		   : external_enqueue(driver->clEnqueueAcquireExternalMemObjectsKHR, queue, count,
+				      mems, num_wait, wait, event);
 }
 
-static cl_int CL_API_CALL external_release(cl_command_queue queue, cl_uint count,
-					   const cl_mem *mems, cl_uint num_wait,
-					   const cl_event *wait, cl_event *event)
+cl_int CL_API_CALL layer_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue queue,
+							       cl_uint count, const cl_mem *mems,
+							       cl_uint num_wait,
+							       const cl_event *wait,
+							       cl_event *event)
 {
-	const struct command_functions *functions;
-	struct external e = { NULL, CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR };
-	cl_int err = command_functions_of_queue(queue, &functions);
+	const struct extensions *driver;
+	cl_int err = extensions_of_queue(queue, &driver);
 
-	if (err)
-		return err;
-	e.driver = (external_fn)functions->release_external;
-	return external_enqueue(&e, queue, count, mems, num_wait, wait, event);
-}
-
-void *external_function(const char *name)
-{
-	if (!next.clGetExtensionFunctionAddressForPlatform)
-		return NULL;
-	if (!strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR"))
-		return (void *)external_acquire;
-	if (!strcmp(name, "clEnqueueReleaseExternalMemObjectsKHR"))
-		return (void *)external_release;
-	return NULL;
+	return err ? err
+		   : external_enqueue(driver->clEnqueueReleaseExternalMemObjectsKHR, queue, count,
+				      mems, num_wait, wait, event);
 }

@@ -1,36 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: their dma-buf arguments, and the brackets of their commands. */
-#include "icd/calls/kernel.h"
-
+#include "icd/calls/command.h"
 #include "icd/intercept.h"
-#include "icd/layer.h"
+#include "icd/objects/extensions.h"
 #include "icd/objects/kernel_args.h"
-
-cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
-					   cl_int *errcode_ret)
-{
-	cl_int err = CL_SUCCESS;
-	cl_kernel kernel = next.clCreateKernel(program, name, &err);
-
-	if (is_created(kernel, err))
-		kernel_args_forget(kernel);
-	if (errcode_ret)
-		*errcode_ret = err;
-	return kernel;
-}
-
-cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint num_kernels,
-						  cl_kernel *out, cl_uint *num_kernels_ret)
-{
-	cl_uint count = 0;
-	cl_int err = next.clCreateKernelsInProgram(program, num_kernels, out, &count);
-
-	for (cl_uint i = 0; !err && out && i < count; i++)
-		kernel_args_forget(out[i]);
-	if (!err && num_kernels_ret)
-		*num_kernels_ret = count;
-	return err;
-}
 
 /* "The arguments of the clone are those of the source." */
 cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
@@ -74,54 +47,27 @@ cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t 
 	return err ? err : kernel_args_set(kernel, index, size, value);
 }
 
-cl_int kernel_begin(struct access *a, cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
-		    const cl_event *wait, cl_event *event)
+/* cl_intel_concurrent_dispatch: clEnqueueNDRangeKernel() with a number of work-groups. */
+cl_int CL_API_CALL layer_clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_kernel kernel,
+						     cl_uint work_dim, const size_t *offset,
+						     const size_t *count, const size_t *local,
+						     cl_uint num_wait, const cl_event *wait,
+						     cl_event *event)
 {
-	struct memobj_list imports;
-	cl_int err = kernel_args_imports(kernel, &imports);
-
-	if (!imports.count && (num_wait || event))
-		queue_bracket_close(queue);
-	access_none(a, num_wait, wait, event);
-	if (!err && imports.count)
-		err = access_begin(a, queue, imports.objs, imports.count,
-				   ACCESS_BOTH | ACCESS_JOIN);
-	memobj_list_put(&imports);
-	return err;
-}
-
-cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
-						cl_uint work_dim, const size_t *offset,
-						const size_t *global, const size_t *local,
-						cl_uint num_wait, const cl_event *wait,
-						cl_event *event)
-{
+	const struct extensions *driver;
 	struct access a;
-	cl_int err;
+	cl_int err = extensions_of_queue(queue, &driver);
 
-	if (!kernel_args_any() && !queue_bracket_any())
-		return next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
-						   num_wait, wait, event);
-	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
 	if (err)
 		return err;
-	err = next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
-					  a.num_wait, a.wait, a.event);
-	return access_end(&a, err, CL_FALSE);
-}
-
-cl_int CL_API_CALL layer_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
-				       const cl_event *wait, cl_event *event)
-{
-	struct access a;
-	cl_int err;
-
-	if (!kernel_args_any() && !queue_bracket_any())
-		return next.clEnqueueTask(queue, kernel, num_wait, wait, event);
-	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
+	if (!driver->clEnqueueNDCountKernelINTEL)
+		return CL_INVALID_COMMAND_QUEUE;
+	access_none(&a, num_wait, wait, event);
+	err = command_begin_kernel(&a, queue, kernel);
 	if (err)
 		return err;
-	err = next.clEnqueueTask(queue, kernel, a.num_wait, a.wait, a.event);
+	err = driver->clEnqueueNDCountKernelINTEL(queue, kernel, work_dim, offset, count, local,
+						  a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
@@ -132,7 +78,7 @@ static cl_int kernel_list_imports(const cl_mem *mems, cl_uint count, struct memo
 	if (!memobj_list_reserve(imports, count))
 		return memobj_list_error("native kernel");
 	for (cl_uint i = 0; i < count; i++)
-		memobj_list_add(imports, mems[i], i);
+		memobj_list_add(imports, mems[i]);
 	return CL_SUCCESS;
 }
 

@@ -10,8 +10,11 @@
 
 cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 {
-	cl_int err = next.clRetainMemObject(mem);
+	cl_int err;
 
+	if (!memobj_live())
+		return next.clRetainMemObject(mem);
+	err = next.clRetainMemObject(mem);
 	if (!err)
 		memobj_retain(mem);
 	return err;
@@ -21,8 +24,10 @@ cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
  * The application's destructor callback may import the memory again: the end of the import comes
  * before the driver's release.  The driver closes the descriptors of hidden buffers.
  */
-static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const struct memobj *import)
+static cl_int mem_object_release(cl_mem mem)
 {
+	const struct memobj *import;
+	struct memobj *gone = memobj_release(mem, &import);
 	cl_int err;
 	THREAD_NO_CANCEL();
 
@@ -30,7 +35,7 @@ static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const str
 		queue_bracket_close_region(gone->region);
 	if (import)
 		import_released(import->region);
-	err = memobj_watch_release(mem);
+	err = gone || import ? memobj_watch_release(mem) : next.clReleaseMemObject(mem);
 	if (err)
 		memobj_undo_release(mem, gone);
 	else
@@ -40,17 +45,7 @@ static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const str
 
 cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 {
-	const struct memobj *import;
-	struct memobj *gone = memobj_release(mem, &import);
-
-	cl_int err;
-
-	if (gone || import)
-		return mem_object_release_last(mem, gone, import);
-	err = next.clReleaseMemObject(mem);
-	if (err)
-		memobj_undo_release(mem, NULL);
-	return err;
+	return memobj_is_import(mem) ? mem_object_release(mem) : next.clReleaseMemObject(mem);
 }
 
 static const cl_mem *mem_object_parent(const struct memobj *obj)
@@ -104,10 +99,10 @@ static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t
 	return next.clGetMemObjectInfo(obj->handle, name, size, value, size_ret);
 }
 
-cl_int CL_API_CALL layer_clGetMemObjectInfo(cl_mem mem, cl_mem_info name, size_t size, void *value,
-					    size_t *size_ret)
+static cl_int mem_object_get_info(cl_mem mem, cl_mem_info name, size_t size, void *value,
+				  size_t *size_ret)
 {
-	struct memobj *obj = memobj_live() ? memobj_get(mem) : NULL;
+	struct memobj *obj = memobj_get(mem);
 	cl_int err;
 
 	if (!obj)
@@ -115,6 +110,13 @@ cl_int CL_API_CALL layer_clGetMemObjectInfo(cl_mem mem, cl_mem_info name, size_t
 	err = mem_object_info(obj, name, size, value, size_ret);
 	memobj_put(obj);
 	return err;
+}
+
+cl_int CL_API_CALL layer_clGetMemObjectInfo(cl_mem mem, cl_mem_info name, size_t size, void *value,
+					    size_t *size_ret)
+{
+	return memobj_live() ? mem_object_get_info(mem, name, size, value, size_ret)
+			     : next.clGetMemObjectInfo(mem, name, size, value, size_ret);
 }
 
 cl_int CL_API_CALL layer_clGetImageInfo(cl_mem image, cl_image_info name, size_t size, void *value,

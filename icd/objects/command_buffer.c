@@ -10,8 +10,7 @@ struct command_buffer {
 	struct command_target target;
 	cl_command_queue queue; /* the first queue of its creation */
 	size_t count;
-	struct command_use *uses; /* of recorded commands */
-	unsigned long stamp;	  /* of the uses that were added last */
+	struct memobj **imports; /* held; commands may use them */
 };
 
 /* cl_command_buffer_khr -> struct command_buffer */
@@ -35,14 +34,16 @@ static void command_buffer_drop(struct command_buffer *b)
 {
 	if (!b || !handle_record_put(&b->record))
 		return;
-	command_uses_free(b->uses);
+	for (size_t i = 0; i < b->count; i++)
+		memobj_put(b->imports[i]);
+	free(b->imports);
 	free(b);
 }
 
 struct command_target command_target_of(cl_command_buffer_khr handle)
 {
 	struct command_buffer *b = handle_table_get(&command_buffer_table, handle);
-	struct command_target target = { NULL, false, false };
+	struct command_target target = { &extensions_none, false, false };
 
 	if (b)
 		target = b->target;
@@ -66,84 +67,52 @@ void command_buffer_released(cl_command_buffer_khr handle, struct command_buffer
 		command_buffer_drop(gone);
 }
 
-static void command_buffer_prepend(struct command_buffer *b, struct command_use *uses)
-	REQUIRES(command_buffer_table.lock)
+static bool command_buffer_has(const struct command_buffer *b, const struct memobj *obj)
 {
-	struct command_use **end = &uses;
-
-	for (; *end; end = &(*end)->next) {
-		(*end)->stamp = b->stamp;
-		b->count++;
-	}
-	*end = b->uses;
-	b->uses = uses;
+	for (size_t i = 0; i < b->count; i++)
+		if (b->imports[i] == obj)
+			return true;
+	return false;
 }
 
-unsigned long command_buffer_use(cl_command_buffer_khr handle, struct command_use *uses)
+/* With the lock.  False: no memory. */
+static bool command_buffer_append(struct command_buffer *b, struct memobj *obj)
+{
+	struct memobj **imports;
+
+	if (command_buffer_has(b, obj))
+		return true;
+	imports = realloc(b->imports, (b->count + 1) * sizeof(b->imports[0]));
+	if (!imports)
+		return false;
+	b->imports = imports;
+	b->imports[b->count++] = memobj_hold(obj);
+	return true;
+}
+
+cl_int command_buffer_use(cl_command_buffer_khr handle, struct memobj *obj)
 {
 	struct command_buffer *b;
-	unsigned long stamp = 0;
+	bool used;
 
+	if (!obj || !memobj_needs_access(obj))
+		return CL_SUCCESS;
 	lock_acquire(&command_buffer_table.lock);
 	b = handle_table_find(&command_buffer_table, handle);
-	if (b) {
-		stamp = ++b->stamp;
-		command_buffer_prepend(b, uses);
-	}
+	used = !b || command_buffer_append(b, obj);
 	lock_release(&command_buffer_table.lock);
-	if (!b)
-		command_uses_free(uses);
-	return stamp;
+	if (used)
+		return CL_SUCCESS;
+	log_error("no memory to remember the dma-bufs of a command buffer");
+	return CL_OUT_OF_HOST_MEMORY;
 }
 
-void command_buffer_unuse(cl_command_buffer_khr handle,
-			  bool (*is_gone)(const struct command_use *use, const void *data),
-			  const void *data)
+cl_int command_buffer_use_mem(cl_command_buffer_khr buffer, cl_mem mem)
 {
-	struct command_use *gone = NULL, *use, **at;
-	struct command_buffer *b;
+	struct memobj *obj = memobj_get(mem);
+	cl_int err = command_buffer_use(buffer, obj);
 
-	lock_acquire(&command_buffer_table.lock);
-	b = handle_table_find(&command_buffer_table, handle);
-	at = b ? &b->uses : &gone;
-	while ((use = *at)) {
-		if (!is_gone(use, data)) {
-			at = &use->next;
-			continue;
-		}
-		*at = use->next;
-		b->count--;
-		use->next = gone;
-		gone = use;
-	}
-	lock_release(&command_buffer_table.lock);
-	command_uses_free(gone);
-}
-
-cl_int command_buffer_recorded(cl_command_buffer_khr handle, struct command_use *uses, cl_int err)
-{
-	if (err)
-		command_uses_free(uses);
-	else if (uses)
-		command_buffer_use(handle, uses);
-	return err;
-}
-
-cl_int command_buffer_copy_uses(cl_command_buffer_khr from, cl_command_buffer_khr to,
-				const struct command_renames *renames)
-{
-	struct command_buffer *source, *copy;
-	cl_int err = CL_SUCCESS;
-
-	lock_acquire(&command_buffer_table.lock);
-	source = handle_table_find(&command_buffer_table, from);
-	copy = handle_table_find(&command_buffer_table, to);
-	if (source && copy) {
-		err = command_uses_copy(source->uses, renames, &copy->uses);
-		copy->count = source->count;
-		copy->stamp = source->stamp;
-	}
-	lock_release(&command_buffer_table.lock);
+	memobj_put(obj);
 	return err;
 }
 
@@ -156,8 +125,8 @@ cl_int command_buffer_imports(cl_command_buffer_khr handle, struct memobj_list *
 	lock_acquire(&command_buffer_table.lock);
 	b = handle_table_find(&command_buffer_table, handle);
 	reserved = memobj_list_reserve(list, b ? b->count : 0);
-	for (const struct command_use *u = b && reserved ? b->uses : NULL; u; u = u->next)
-		list->objs[list->count++] = memobj_hold(u->import);
+	for (size_t i = 0; b && reserved && i < b->count; i++)
+		list->objs[list->count++] = memobj_hold(b->imports[i]);
 	if (b && !*queue)
 		*queue = b->queue;
 	lock_release(&command_buffer_table.lock);

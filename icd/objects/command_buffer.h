@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 #include "icd/cl_compat.h"
-#include "icd/objects/command_functions.h"
-#include "icd/objects/command_uses.h"
+#include "icd/objects/extensions.h"
 #include "icd/objects/memobj_list.h"
 
 struct command_buffer;
@@ -31,23 +30,17 @@ struct command_buffer *command_buffer_release(cl_command_buffer_khr handle);
 /* @err: the driver's.  A release that the driver has refused is undone. */
 void command_buffer_released(cl_command_buffer_khr handle, struct command_buffer *gone, cl_int err);
 
-/* Commands of @handle use @uses from now on.  Takes @uses over; returns the new stamp. */
-unsigned long command_buffer_use(cl_command_buffer_khr handle, struct command_use *uses);
-
-/* Takes out the uses for which @is_gone is true.  @is_gone is called with a lock held. */
-void command_buffer_unuse(cl_command_buffer_khr handle,
-			  bool (*is_gone)(const struct command_use *use, const void *data),
-			  const void *data);
-
-/* The end of a recording function: adds @uses, or drops them if the driver's answer is an error. */
-cl_int command_buffer_recorded(cl_command_buffer_khr handle, struct command_use *uses, cl_int err);
-
-/*
- * Gives the uses of @from to its copy @to, which no other thread knows yet.  CL_SUCCESS or
- * CL_OUT_OF_HOST_MEMORY.
+/**
+ * command_buffer_use - commands of @handle may use @obj, until the command buffer ends
+ * @obj: NULL, and an object without memobj_needs_access(), is left out
+ *
+ * Called before the driver records the command: an import that no command uses, because the driver has
+ * refused, is bracketed for nothing.  Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY, logged.
  */
-cl_int command_buffer_copy_uses(cl_command_buffer_khr from, cl_command_buffer_khr to,
-				const struct command_renames *renames);
+cl_int command_buffer_use(cl_command_buffer_khr handle, struct memobj *obj);
+
+/* The same for a memory object that may be an import. */
+cl_int command_buffer_use_mem(cl_command_buffer_khr handle, cl_mem mem);
 
 /**
  * command_buffer_imports - the imports that the commands of @handle use

@@ -99,12 +99,6 @@ cl_int kernel_args_set(cl_kernel kernel, cl_uint index, size_t size, const void 
 	return CL_OUT_OF_HOST_MEMORY;
 }
 
-void kernel_args_unset(cl_kernel kernel, cl_uint index)
-{
-	if (kernel_args_any())
-		kernel_args_set(kernel, index, 0, NULL);
-}
-
 static struct kernel_args *kernel_args_take(cl_kernel kernel)
 {
 	struct kernel_args *taken;
@@ -165,7 +159,7 @@ cl_int kernel_args_imports(cl_kernel kernel, struct memobj_list *list)
 	bool reserved = memobj_list_reserve(list, k ? k->count : 0);
 
 	for (size_t i = 0; k && reserved && i < k->count; i++)
-		memobj_list_add(list, k->args[i].mem, k->args[i].index);
+		memobj_list_add(list, k->args[i].mem);
 	kernel_args_put(k);
 	return reserved ? CL_SUCCESS : memobj_list_error("kernel");
 }

@@ -22,9 +22,6 @@ static inline bool kernel_args_any(void)
  */
 cl_int kernel_args_set(cl_kernel kernel, cl_uint index, size_t size, const void *value);
 
-/* Argument @index is no memory object any more. */
-void kernel_args_unset(cl_kernel kernel, cl_uint index);
-
 /* A kernel without arguments: the handle is new, or about to go. */
 void kernel_args_forget(cl_kernel kernel);
 

@@ -9,23 +9,20 @@ bool memobj_list_reserve(struct memobj_list *list, size_t count)
 {
 	list->count = 0;
 	list->objs = list->few;
-	list->indices = list->few_indices;
 	if (count <= MEMOBJ_LIST_FEW)
 		return true;
-	list->objs = calloc(count, sizeof(*list->objs) + sizeof(*list->indices));
+	list->objs = calloc(count, sizeof(*list->objs));
 	if (!list->objs)
 		return false;
-	list->indices = (cl_uint *)(list->objs + count);
 	return true;
 }
 
-void memobj_list_add(struct memobj_list *list, cl_mem mem, cl_uint index)
+void memobj_list_add(struct memobj_list *list, cl_mem mem)
 {
 	struct memobj *obj = memobj_get(mem);
 
 	if (!obj)
 		return;
-	list->indices[list->count] = index;
 	list->objs[list->count++] = obj;
 }
 

@@ -11,16 +11,14 @@
 struct memobj_list {
 	size_t count;
 	struct memobj **objs; /* few, or memory */
-	cl_uint *indices;     /* of a kernel's arguments; behind objs */
 	struct memobj *few[MEMOBJ_LIST_FEW];
-	cl_uint few_indices[MEMOBJ_LIST_FEW];
 };
 
 /* An empty list with room for @count.  False: no memory.  Undone by memobj_list_put(). */
 bool memobj_list_reserve(struct memobj_list *list, size_t count);
 
 /* Adds @mem if it is an import, and the list has room. */
-void memobj_list_add(struct memobj_list *list, cl_mem mem, cl_uint index);
+void memobj_list_add(struct memobj_list *list, cl_mem mem);
 
 /* Drops the imports. */
 void memobj_list_put(struct memobj_list *list);

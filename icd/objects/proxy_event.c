@@ -8,7 +8,6 @@
 struct proxy_event {
 	struct handle_record record; /* handles: the application's, and callbacks */
 	cl_event command;	     /* one reference */
-	cl_command_type type;	     /* 0: the command's */
 	unsigned int callbacks;
 };
 
@@ -20,13 +19,13 @@ static void proxy_event_put(struct proxy_event *p)
 		free(p);
 }
 
-static bool proxy_event_add(cl_event marker, cl_event command, cl_command_type type)
+static bool proxy_event_add(cl_event marker, cl_event command)
 {
 	struct proxy_event *p = malloc(sizeof(*p));
 
 	if (!p)
 		return false;
-	*p = (struct proxy_event){ .command = command, .type = type };
+	*p = (struct proxy_event){ .command = command };
 	if (handle_table_add(&proxy_event_table, marker, p))
 		return true;
 	free(p);
@@ -43,25 +42,8 @@ void proxy_event_give(cl_event marker, cl_event command, cl_event *out)
 		next.clReleaseEvent(marker);
 	else
 		*out = marker;
-	if (!out || !proxy_event_add(marker, command, 0))
+	if (!out || !proxy_event_add(marker, command))
 		next.clReleaseEvent(command);
-}
-
-void proxy_event_give_as(cl_event event, cl_command_type type, cl_event *out)
-{
-	next.clRetainEvent(event);
-	*out = event;
-	if (!proxy_event_add(event, event, type))
-		next.clReleaseEvent(event);
-}
-
-cl_command_type proxy_event_type(cl_event event)
-{
-	struct proxy_event *p = handle_table_get(&proxy_event_table, event);
-	cl_command_type type = p ? p->type : 0;
-
-	proxy_event_put(p);
-	return type;
 }
 
 cl_event proxy_event_command(cl_event event)

@@ -33,14 +33,6 @@ static inline bool proxy_event_is_given(cl_event event)
  */
 void proxy_event_give(cl_event marker, cl_event command, cl_event *out);
 
-/*
- * Gives an application @event, of another type than the driver's command.  Takes over one reference.
- */
-void proxy_event_give_as(cl_event event, cl_command_type type, cl_event *out);
-
-/* The type of an event that the caller holds; 0: the type of its command. */
-cl_command_type proxy_event_type(cl_event event);
-
 /* The command of an event that the caller holds; @event if @event is no proxy. */
 cl_event proxy_event_command(cl_event event);
 

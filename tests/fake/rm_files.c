@@ -87,7 +87,7 @@ static bool fake_rm_link_begins(int fd, const char *beginning, char *rest, size_
 	target[length] = '\0';
 	if (strncmp(target, beginning, strlen(beginning)))
 		return false;
-	snprintf(rest, room, "%s", target + strlen(beginning));
+	snprintf(rest, room, "%.*s", (int)room - 1, target + strlen(beginning));
 	return true;
 }
 

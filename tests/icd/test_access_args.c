@@ -93,45 +93,6 @@ TEST(overwritten,
 	access_args_close(&t);
 }
 
-typedef cl_int(CL_API_CALL *set_pointer_fn)(cl_kernel kernel, cl_uint index, const void *value);
-
-/* Functions that set an argument by address; NULL is the dispatch table's function. */
-static const struct setter {
-	const char *name, *function;
-} setters[] = { { "core", NULL },
-		{ "arm", "clSetKernelArgSVMPointerARM" },
-		{ "intel", "clSetKernelArgMemPointerINTEL" },
-		{ "ext", "clSetKernelArgDevicePointerEXT" } };
-
-static set_pointer_fn setter_find(const struct setter *setter)
-{
-	set_pointer_fn set = cl.clSetKernelArgSVMPointer;
-
-	if (setter->function)
-		set = (set_pointer_fn)cl.clGetExtensionFunctionAddressForPlatform(fix.platform,
-										  setter->function);
-	EXPECT(set);
-	return set;
-}
-
-TEST_EACH(set_by_address, struct setter, setters,
-	  "If an argument is set by address, the former object is not bracketed any more.")
-{
-	struct two t = access_args_open(NULL, NULL);
-	set_pointer_fn set = setter_find(row);
-	unsigned char byte = 4;
-
-	EXPECT_EQ(set(t.kernel, 7, &byte), CL_INVALID_ARG_INDEX);
-	access_args_run(t.kernel);
-	expect_bracket("a", "increment");
-	stub_trace_clear();
-	EXPECT_EQ(set(t.kernel, 0, &byte), CL_SUCCESS);
-	access_args_run(t.kernel);
-	expect_no_sync("a");
-	EXPECT_EQ(byte, 5);
-	access_args_close(&t);
-}
-
 TEST(failed_set, "A clSetKernelArg that the driver refuses changes nothing.")
 {
 	struct two t = access_args_open(NULL, NULL);

@@ -8,44 +8,39 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-#include "icd/calls/command_copy.h"
-#include "icd/calls/host_access.h"
+#include "icd/calls/command.h"
+#include "icd/intercept.h"
 #include "icd/objects/command_buffer.h"
 
-static struct command_functions functions;
+static struct extensions driver;
 static bool properties;
 static cl_mem used[2];
 static uintptr_t seen[16];
-static int num_seen;
+static int num_seen, num_used;
 
 /* command_copy.c is compiled with these names for the layer's functions. */
 struct command_target words_command_target_of(cl_command_buffer_khr buffer)
 {
 	(void)buffer;
-	return (struct command_target){ &functions, properties, false };
+	return (struct command_target){ &driver, properties, false };
 }
 
-bool words_host_access_refuses(const char *function, cl_mem first, cl_mem second)
+bool words_command_is_forbidden(const char *function, cl_mem first, cl_mem second)
 {
 	(void)function;
 	used[0] = first;
 	used[1] = second;
+	num_used = 0;
 	return false;
 }
 
-cl_int words_command_uses_add_mem(struct command_use **uses, cl_mem mem,
-				  cl_mutable_command_khr command, cl_uint index)
+cl_int words_command_buffer_use_mem(cl_command_buffer_khr buffer, cl_mem mem)
 {
-	EXPECT(!*uses && !command && mem == used[index]);
+	EXPECT(buffer == (cl_command_buffer_khr)UINT64_C(0x8badf00d00000000));
+	EXPECT(num_used < 2 && mem == used[num_used++]);
 	return CL_SUCCESS;
-}
-
-cl_int words_command_buffer_recorded(cl_command_buffer_khr buffer, struct command_use *uses,
-				     cl_int err)
-{
-	EXPECT(buffer == (cl_command_buffer_khr)seen[0] && !uses);
-	return err;
 }
 
 #define SEE(x) (seen[num_seen++] = (uintptr_t)(x))
@@ -119,6 +114,16 @@ static void expect_seen(cl_int result, cl_int count, int at_uint, bool two)
 #define A11 V(2), V(3), W(4), W(5), W(6), U(7), V(8), V(9), V(10)
 #define A15 A11, W(11), W(12), W(13), W(14)
 
+/* The layer's function, with the parameters of either version. */
+static void *command_copy_function(const char *name)
+{
+#define RECORDS(function, count, mems) \
+	if (!strcmp(name, #function))  \
+		return (void *)layer_##function;
+#include "icd/table.h"
+	return NULL;
+}
+
 static void command_words_expect_plain(void)
 {
 	static const char *const of_11[] = {
@@ -161,14 +166,15 @@ TEST(without_properties,
      "If recording functions take no list of properties, their parameters pass through.")
 {
 	properties = false;
-	functions = (struct command_functions){
-		.copy_buffer = (void *)driver_11,
-		.copy_buffer_to_image = (void *)driver_11,
-		.copy_image = (void *)driver_11,
-		.copy_image_to_buffer = (void *)driver_11,
-		.fill_buffer = (void *)driver_11,
-		.copy_buffer_rect = (void *)driver_15,
-		.fill_image = (void *)driver_10,
+	driver = (struct extensions){
+		.clCreateCommandBufferKHR = (void *)driver_11,
+		.clCommandCopyBufferKHR = (void *)driver_11,
+		.clCommandCopyBufferToImageKHR = (void *)driver_11,
+		.clCommandCopyImageKHR = (void *)driver_11,
+		.clCommandCopyImageToBufferKHR = (void *)driver_11,
+		.clCommandFillBufferKHR = (void *)driver_11,
+		.clCommandCopyBufferRectKHR = (void *)driver_15,
+		.clCommandFillImageKHR = (void *)driver_10,
 	};
 	command_words_expect_plain();
 }
@@ -178,14 +184,15 @@ TEST(with_properties,
      "through.")
 {
 	properties = true;
-	functions = (struct command_functions){
-		.copy_buffer = (void *)driver_11_properties,
-		.copy_buffer_to_image = (void *)driver_11_properties,
-		.copy_image = (void *)driver_11_properties,
-		.copy_image_to_buffer = (void *)driver_11_properties,
-		.fill_buffer = (void *)driver_11_properties,
-		.copy_buffer_rect = (void *)driver_15_properties,
-		.fill_image = (void *)driver_fill_image_properties,
+	driver = (struct extensions){
+		.clCreateCommandBufferKHR = (void *)driver_11,
+		.clCommandCopyBufferKHR = (void *)driver_11_properties,
+		.clCommandCopyBufferToImageKHR = (void *)driver_11_properties,
+		.clCommandCopyImageKHR = (void *)driver_11_properties,
+		.clCommandCopyImageToBufferKHR = (void *)driver_11_properties,
+		.clCommandFillBufferKHR = (void *)driver_11_properties,
+		.clCommandCopyBufferRectKHR = (void *)driver_15_properties,
+		.clCommandFillImageKHR = (void *)driver_fill_image_properties,
 	};
 	expect_with_properties();
 }

@@ -348,48 +348,6 @@ TEST(application_acquires,
 	fixture_close();
 }
 
-static const struct khr_edge {
-	const char *name, *function;
-	cl_command_type type;
-	cl_command_queue_properties queue;
-} edges[] = {
-	{ "acquire", "clEnqueueAcquireExternalMemObjectsKHR",
-	  CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR, 0 },
-	{ "release", "clEnqueueReleaseExternalMemObjectsKHR",
-	  CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR, 0 },
-	{ "acquire_out_of_order", "clEnqueueAcquireExternalMemObjectsKHR",
-	  CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE },
-};
-
-TEST_EACH(application_event, struct khr_edge, edges,
-	  "The event of an application's acquire or release of imports has the command's type.")
-{
-	cl_command_type type = 0;
-	cl_command_queue queue;
-	cl_uint references = 0;
-	cl_event event;
-	edge_fn edge;
-	cl_mem mem;
-	int fd;
-
-	khr_open(STUB_KHR_WORKS, 0);
-	fd = fake_dmabuf_create("a", PAGE);
-	edge = khr_function_of(row->function);
-	mem = fixture_import_dmabuf(fd, PAGE);
-	queue = fixture_create_queue(row->queue);
-	EXPECT_EQ(edge(queue, 1, &mem, 0, NULL, &event), CL_SUCCESS);
-	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
-	cl.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL);
-	EXPECT_EQ(type, row->type);
-	cl.clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof(references), &references, NULL);
-	EXPECT_EQ(references, 1);
-	cl.clReleaseEvent(event);
-	cl.clReleaseCommandQueue(queue);
-	cl.clReleaseMemObject(mem);
-	close(fd);
-	fixture_close();
-}
-
 static bool khr_is_complete(void *event)
 {
 	return fixture_event_status(event) == CL_COMPLETE;

@@ -233,14 +233,19 @@ TEST(released_import,
 	fixture_close();
 }
 
-TEST(unknown_function,
-     "After a program asks for an enqueue function that the layer does not know, there are no more "
-     "rows.")
+static const struct unknown_function {
+	const char *name;
+} unknown_functions[] = { { "clEnqueueSomethingSTUB" }, { "clMemBlockingFreeINTEL" } };
+
+TEST_EACH(
+	unknown_function, struct unknown_function, unknown_functions,
+	"After a program asks for a function that enqueues, or waits, and that the layer does not "
+	"know, there are no more rows.")
 {
 	struct run r = run_open(0);
 
 	row_enqueue(&r, 3);
-	EXPECT(cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clEnqueueSomethingSTUB"));
+	EXPECT(cl.clGetExtensionFunctionAddressForPlatform(fix.platform, row->name));
 	EXPECT(process_settles(row_has_ended, NULL));
 	stub_trace_clear();
 	row_enqueue(&r, ROW);

@@ -255,18 +255,6 @@ static void observe_by_count_kernel(struct run *r)
 	observe_wait(event);
 }
 
-static void observe_by_blocking_free(struct run *r)
-{
-	cl_int(CL_API_CALL * blocking_free)(cl_context, void *);
-
-	(void)r;
-	blocking_free = (__typeof__(blocking_free))cl.clGetExtensionFunctionAddressForPlatform(
-		fix.platform, "clMemBlockingFreeINTEL");
-	EXPECT(blocking_free);
-	EXPECT_EQ(blocking_free(NULL, &row_plain), CL_INVALID_CONTEXT);
-	EXPECT_EQ(blocking_free(fix.context, &row_plain), CL_SUCCESS);
-}
-
 static const struct observation {
 	const char *name;
 	void (*observe)(struct run *r);
@@ -295,7 +283,6 @@ static const struct observation {
 	{ "other_buffer", observe_by_other_buffer },
 	{ "command_buffer", observe_by_command_buffer },
 	{ "count_kernel", observe_by_count_kernel },
-	{ "blocking_free", observe_by_blocking_free },
 };
 
 TEST_EACH(observed, struct observation, observations,

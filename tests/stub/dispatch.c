@@ -43,7 +43,8 @@ static void *extension_address(const char *name, unsigned platforms_native)
 		return stub_khr_function(name);
 	if (command_form(name))
 		return command_form(name);
-	if (!strcmp(name, "clEnqueueSomethingSTUB")) /* an extension function that no layer knows */
+	/* functions of extensions that no layer knows */
+	if (!strcmp(name, "clEnqueueSomethingSTUB") || !strcmp(name, "clMemBlockingFreeINTEL"))
 		return (void *)(uintptr_t)stub_clFinish;
 	for (size_t i = 0; i < sizeof(by_address) / sizeof(*by_address); i++)
 		if (!strcmp(by_address[i].name, name))

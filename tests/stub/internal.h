@@ -22,13 +22,10 @@
 #define F(name) __typeof__(name) stub_##name;
 #define N F
 #define X F
-cl_int CL_API_CALL clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint index,
-						  cl_ulong address);
 cl_int CL_API_CALL clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_kernel kernel,
 					       cl_uint dims, const size_t *offset,
 					       const size_t *count, const size_t *local,
 					       cl_uint num, const cl_event *list, cl_event *event);
-cl_int CL_API_CALL clMemBlockingFreeINTEL(cl_context context, void *memory);
 cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num, cl_platform_id *out, cl_uint *num_ret);
 #include "functions.h"
 #undef F
@@ -52,11 +49,6 @@ struct object {
 void *object_create(enum stub_kind kind);
 void *object_get(const void *handle, enum stub_kind kind);
 
-/*
- * Returns the live object of @kind behind @object, or the first if @object is NULL.  Returns NULL
- * behind the last.
- */
-void *object_next(const void *object, enum stub_kind kind);
 void object_retain(void *object);
 bool object_release(void *object); /* returns true if the last reference was released */
 void object_destroy(void *object);
@@ -330,7 +322,6 @@ unsigned source_parse(const char *source, struct signature *out, unsigned room);
 struct arg {
 	bool set;
 	struct mem *mem;
-	unsigned char *svm; /* instead of @mem */
 	unsigned char value[128];
 	size_t size;
 	unsigned char *data; /* while running: the memory of @mem */

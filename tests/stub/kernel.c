@@ -119,7 +119,6 @@ static cl_int mem_arg(struct arg *arg, size_t size, const void *value)
 	if (handle && !object_get(handle, STUB_MEM))
 		return CL_INVALID_MEM_OBJECT;
 	arg->mem = (struct mem *)handle;
-	arg->svm = NULL;
 	arg->set = true;
 	return CL_SUCCESS;
 }
@@ -154,51 +153,6 @@ cl_int CL_API_CALL stub_clSetKernelArg(cl_kernel handle, cl_uint index, size_t s
 	arg->size = size;
 	arg->set = true;
 	return CL_SUCCESS;
-}
-
-static cl_int svm_arg(cl_int err, cl_kernel handle, cl_uint index, const void *value)
-{
-	struct kernel *kernel = object_get(handle, STUB_KERNEL);
-
-	if (err)
-		return err;
-	if (!kernel)
-		return CL_INVALID_KERNEL;
-	if (index >= kernel->signature->num_args)
-		return CL_INVALID_ARG_INDEX;
-	if (kernel->signature->arg[index].kind != ARG_MEM)
-		return CL_INVALID_ARG_VALUE;
-	kernel->arg[index].mem = NULL;
-	kernel->arg[index].svm = (unsigned char *)(uintptr_t)value;
-	kernel->arg[index].set = true;
-	return CL_SUCCESS;
-}
-
-cl_int CL_API_CALL stub_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index, const void *value)
-{
-	return svm_arg(CALL(clSetKernelArgSVMPointer, U(kernel), U(index), U(value)), kernel, index,
-		       value);
-}
-
-cl_int CL_API_CALL stub_clSetKernelArgSVMPointerARM(cl_kernel kernel, cl_uint index,
-						    const void *value)
-{
-	return svm_arg(CALL(clSetKernelArgSVMPointerARM, U(kernel), U(index), U(value)), kernel,
-		       index, value);
-}
-
-cl_int CL_API_CALL stub_clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint index,
-						      const void *value)
-{
-	return svm_arg(CALL(clSetKernelArgMemPointerINTEL, U(kernel), U(index), U(value)), kernel,
-		       index, value);
-}
-
-cl_int CL_API_CALL stub_clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint index,
-						       cl_ulong address)
-{
-	return svm_arg(CALL(clSetKernelArgDevicePointerEXT, U(kernel), U(index), U(address)),
-		       kernel, index, (const void *)(uintptr_t)address);
 }
 
 cl_int CL_API_CALL stub_clGetKernelInfo(cl_kernel handle, cl_kernel_info name, size_t room,

@@ -71,16 +71,6 @@ void *object_get(const void *handle, enum stub_kind kind)
 	return atomic_load(&slot->object.kind) == kind ? slot : NULL;
 }
 
-void *object_next(const void *object, enum stub_kind kind)
-{
-	const union slot *at = object;
-
-	for (size_t i = at ? (size_t)(at - slots) + 1 : 0; i < NUM_SLOTS; i++)
-		if (atomic_load(&slots[i].object.kind) == kind)
-			return &slots[i];
-	return NULL;
-}
-
 void *stub_dead_handle(void)
 {
 	return &dead;

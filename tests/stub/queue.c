@@ -472,20 +472,3 @@ cl_int CL_API_CALL stub_clFinish(cl_command_queue handle)
 	queue_finish(queue);
 	return CL_SUCCESS;
 }
-
-/* Waits for all commands enqueued in the context, since any command may use @memory. */
-cl_int CL_API_CALL stub_clMemBlockingFreeINTEL(cl_context handle, void *memory)
-{
-	struct context *context = object_get(handle, STUB_CONTEXT);
-	cl_int err = CALL(clMemBlockingFreeINTEL, U(handle), U(memory));
-	struct queue *queue = NULL;
-
-	if (err)
-		return err;
-	if (!context)
-		return CL_INVALID_CONTEXT;
-	while ((queue = object_next(queue, STUB_QUEUE)))
-		if (queue->context == context)
-			queue_finish(queue);
-	return CL_SUCCESS;
-}

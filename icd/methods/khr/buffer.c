@@ -2,15 +2,12 @@
 #include "icd/methods/khr/buffer.h"
 
 #include "icd/layer.h"
-#include "icd/objects/command_functions.h"
+#include "icd/objects/extensions.h"
 #include "util/cl_names.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 
 #define HOST_POINTERS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
-
-typedef cl_int(CL_API_CALL *khr_edge_fn)(cl_command_queue queue, cl_uint count, const cl_mem *mems,
-					 cl_uint num_wait, const cl_event *wait, cl_event *event);
 
 /* The driver closes the descriptor with the buffer, and perhaps also where the driver fails. */
 static cl_mem khr_buffer_of(cl_context context, cl_mem_flags flags, int own, size_t size,
@@ -51,35 +48,35 @@ cl_mem khr_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, c
 cl_int khr_enqueue_acquire(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 			   cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	const struct command_functions *functions;
-	cl_int err = command_functions_of_queue(queue, &functions);
+	const struct extensions *driver;
+	cl_int err = extensions_of_queue(queue, &driver);
 
 	if (err)
 		return err;
-	if (!functions->acquire_external)
+	if (!driver->clEnqueueAcquireExternalMemObjectsKHR)
 		return CL_INVALID_COMMAND_QUEUE;
-	return ((khr_edge_fn)functions->acquire_external)(queue, count, imports, num_wait, wait,
-							  event);
+	return driver->clEnqueueAcquireExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
+							     event);
 }
 
 cl_int khr_enqueue_release(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 			   cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	const struct command_functions *functions;
-	cl_int err = command_functions_of_queue(queue, &functions);
+	const struct extensions *driver;
+	cl_int err = extensions_of_queue(queue, &driver);
 
 	if (err)
 		return err;
-	if (!functions->release_external)
+	if (!driver->clEnqueueReleaseExternalMemObjectsKHR)
 		return CL_INVALID_COMMAND_QUEUE;
-	return ((khr_edge_fn)functions->release_external)(queue, count, imports, num_wait, wait,
-							  event);
+	return driver->clEnqueueReleaseExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
+							     event);
 }
 
 bool khr_has_functions(cl_platform_id platform)
 {
-	const struct command_functions *functions = command_functions_get(platform);
+	const struct extensions *driver = extensions_of_platform(platform);
 
-	return functions && functions->acquire_external && functions->release_external &&
-	       next.clCreateBufferWithProperties;
+	return driver->clEnqueueAcquireExternalMemObjectsKHR &&
+	       driver->clEnqueueReleaseExternalMemObjectsKHR && next.clCreateBufferWithProperties;
 }

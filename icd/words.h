@@ -9,8 +9,8 @@
  * function takes as many words as the longer version has; if the application passed a word less,
  * the driver does not read the last word.
  */
-#ifndef ICD_CALLS_COMMAND_WORDS_H
-#define ICD_CALLS_COMMAND_WORDS_H
+#ifndef ICD_WORDS_H
+#define ICD_WORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,4 +28,4 @@ _Static_assert(sizeof(word) == sizeof(void *) && sizeof(word) >= sizeof(size_t),
 #define PASS_12 PASS_4, a4, a5, a6, a7, a8, a9, a10, a11
 #define PASS_16 PASS_12, a12, a13, a14, a15
 
-#endif /* ICD_CALLS_COMMAND_WORDS_H */
+#endif /* ICD_WORDS_H */

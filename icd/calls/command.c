@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wrappers of the commands that table.h lists, and what they have in common. */
+#include "icd/calls/command.h"
+
+#include "icd/config.h"
+#include "icd/intercept.h"
+#include "icd/objects/context.h"
+#include "icd/objects/kernel_args.h"
+#include "util/log.h"
+
+static cl_int command_refuse(const struct memobj *obj, const char *function)
+{
+	struct context *context = context_get(obj->context);
+
+	context_notify(context, function, CL_INVALID_OPERATION);
+	context_put(context);
+	return CL_INVALID_OPERATION;
+}
+
+/* CL_SUCCESS, or the refusal of version 1.0.0. */
+static cl_int command_check_version(const struct memobj *obj, const char *function)
+{
+	if (config_host_access())
+		return CL_SUCCESS;
+	log_error("imported memory cannot be passed to %s before version 1.1.0 of "
+		  "cl_arm_import_memory (CLIMPORT_VERSION=1.1.0)",
+		  function);
+	return command_refuse(obj, function);
+}
+
+bool command_is_forbidden(const char *function, cl_mem first, cl_mem second)
+{
+	struct memobj *obj = memobj_get(memobj_is_import(first) ? first : second);
+	const bool is_forbidden = obj && command_check_version(obj, function);
+
+	memobj_put(obj);
+	return is_forbidden;
+}
+
+/*
+ * In some drivers (PoCL 3.1) a command behind an event that has failed already never runs and
+ * never fails.  So the layer refuses a command that blocks behind such an event.  The layer does
+ * not wait for the list, because the driver has not looked at the command's arguments yet, and
+ * leaves other errors to the driver.
+ */
+static bool command_list_failed(const struct access *a)
+{
+	for (cl_uint i = 0; a->wait && i < a->num_wait; i++) {
+		cl_int status = CL_COMPLETE;
+
+		if (a->wait[i])
+			next.clGetEventInfo(a->wait[i], CL_EVENT_COMMAND_EXECUTION_STATUS,
+					    sizeof(status), &status, NULL);
+		if (status < 0)
+			return true;
+	}
+	return false;
+}
+
+/* @objs: what is read, and what is written.  The driver has the error for an unknown queue. */
+static cl_int command_check(const struct access *a, const char *function, cl_command_queue queue,
+			    struct memobj *const *objs, bool blocks)
+{
+	const struct memobj *written = objs[1];
+	cl_context context;
+	cl_int err;
+
+	if (blocks && config_host_access() && command_list_failed(a))
+		return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+	if (!err)
+		err = command_check_version(written ? written : objs[0], function);
+	if (err || !written || written->region->access & IMPORT_WRITE)
+		return err;
+	log_error("%s would write to memory that is mapped read-only", function);
+	return command_refuse(written, function);
+}
+
+cl_int command_begin_host(struct access *a, const char *function, cl_command_queue queue,
+			  cl_mem read, cl_mem written, unsigned int edges, cl_bool *blocking)
+{
+	struct memobj *objs[2];
+	cl_int err = CL_SUCCESS;
+
+	queue_bracket_close(queue);
+	if (!queue || !memobj_live())
+		return CL_SUCCESS;
+	objs[0] = memobj_get(read);
+	objs[1] = memobj_get(written);
+	if (objs[0] || objs[1]) {
+		err = command_check(a, function, queue, objs, blocking && *blocking);
+		if (!err)
+			err = access_begin(a, queue, objs, 2, edges | ACCESS_BY_HOST);
+		if (blocking)
+			*blocking = access_blocking(a, *blocking);
+	}
+	memobj_put(objs[0]);
+	memobj_put(objs[1]);
+	return err;
+}
+
+cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel kernel)
+{
+	struct memobj_list imports;
+	cl_int err = kernel_args_imports(kernel, &imports);
+
+	if (!imports.count && (a->num_wait || a->event))
+		queue_bracket_close(queue);
+	if (!err && imports.count)
+		err = access_begin(a, queue, imports.objs, imports.count,
+				   ACCESS_BOTH | ACCESS_JOIN);
+	memobj_list_put(&imports);
+	return err;
+}
+
+/*
+ * The way of a command.  The driver gets the wait list and the event of the access in place of the
+ * application's.  @is_ours: whether an import can be concerned at all.
+ */
+#define COMMAND(name, parameters, arguments, blocks, is_ours, begin) \
+	cl_int CL_API_CALL layer_##name parameters                   \
+	{                                                            \
+		const cl_bool waits = blocks;                        \
+		struct access a;                                     \
+		cl_int err;                                          \
+                                                                     \
+		if (!(is_ours) && !queue_bracket_any())              \
+			return next.name arguments;                  \
+		access_none(&a, num_wait, wait, event);              \
+		err = begin;                                         \
+		if (err)                                             \
+			return err;                                  \
+		num_wait = a.num_wait;                               \
+		wait = a.wait;                                       \
+		event = a.event;                                     \
+		return access_end(&a, next.name arguments, waits);   \
+	}
+
+#define MOVES(name, read, written, parameters, arguments)             \
+	COMMAND(name, parameters, arguments, blocking, memobj_live(), \
+		command_begin_host(&a, #name, queue, read, written, ACCESS_BOTH, &blocking))
+
+#define COPIES(name, read, written, parameters, arguments)            \
+	COMMAND(name, parameters, arguments, CL_FALSE, memobj_live(), \
+		command_begin_host(&a, #name, queue, read, written, ACCESS_BOTH, NULL))
+
+#define RUNS(name, parameters, arguments)                                 \
+	COMMAND(name, parameters, arguments, CL_FALSE, kernel_args_any(), \
+		command_begin_kernel(&a, queue, kernel))
+
+/* The queue's open bracket is closed before the driver is called. */
+#define SHOWS(name, parameters, arguments)         \
+	cl_int CL_API_CALL layer_##name parameters \
+	{                                          \
+		queue_bracket_close(queue);        \
+		return next.name arguments;        \
+	}
+
+#include "icd/table.h"
+
+cl_int CL_API_CALL layer_clSetCommandQueueProperty(cl_command_queue queue,
+						   cl_command_queue_properties properties,
+						   cl_bool enable, cl_command_queue_properties *old)
+{
+	queue_bracket_forbid(); /* a queue that was in order may not stay so */
+	return next.clSetCommandQueueProperty(queue, properties, enable, old);
+}
+
+cl_int CL_API_CALL layer_clReleaseCommandQueue(cl_command_queue queue)
+{
+	queue_bracket_forget(queue);
+	return next.clReleaseCommandQueue(queue);
+}
+
+/*
+ * Callbacks that come when the commands that use an object are complete.  The driver decides when,
+ * and the application makes no call before which a bracket could be closed.
+ */
+cl_int CL_API_CALL layer_clSetMemObjectDestructorCallback(cl_mem mem,
+							  void(CL_CALLBACK *notify)(cl_mem, void *),
+							  void *user_data)
+{
+	queue_bracket_forbid();
+	return next.clSetMemObjectDestructorCallback(mem, notify, user_data);
+}
+
+cl_int CL_API_CALL layer_clSetProgramReleaseCallback(cl_program program,
+						     void(CL_CALLBACK *notify)(cl_program, void *),
+						     void *user_data)
+{
+	queue_bracket_forbid();
+	return next.clSetProgramReleaseCallback(program, notify, user_data);
+}

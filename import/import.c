@@ -20,12 +20,13 @@ static const struct import_ops *const import_kinds[IMPORT_TYPES] = {
  * A descriptor's mode takes precedence over the request: reading is left of reading and writing.
  * Nothing is left of writing alone.
  */
-static int import_settle_access(struct import_region *r)
+static int import_reduce_access(struct import_region *r)
 {
-	r->reduced = r->wanted & ~r->access;
+	r->reduced = true;
 	r->wanted &= r->access;
 	if (r->wanted)
 		return 0;
+	r->ops->unpin(r);
 	return log_errno(EACCES, "the dma-buf is to be written alone, and can only be read: %s",
 			 r->read_only);
 }
@@ -35,7 +36,6 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	struct import_region *r = malloc(sizeof(*r));
 	struct shortage_retry retry = { 0 };
 	int ret;
-	THREAD_NO_CANCEL();
 
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
@@ -48,12 +48,9 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	};
 	do
 		ret = r->ops->pin(desc, r);
-	while (shortage_retry(&retry, ret));
-	if (!ret) {
-		ret = import_settle_access(r);
-		if (ret)
-			r->ops->unpin(r);
-	}
+	while (ret && shortage_retry(&retry, ret));
+	if (!ret && r->wanted & ~r->access)
+		ret = import_reduce_access(r);
 	if (ret) {
 		free(r);
 		return ret;
@@ -95,11 +92,10 @@ void import_hold(struct import_region *region)
 
 void import_put(struct import_region *region)
 {
-	THREAD_NO_CANCEL();
-
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	opaque_put(region->opaque);
+	if (region->opaque)
+		opaque_put(region->opaque);
 	region->ops->unpin(region);
 	free(region);
 }

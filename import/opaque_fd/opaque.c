@@ -18,6 +18,7 @@
 #include "util/fork.h"
 #include "util/log.h"
 #include "util/shortage.h"
+#include "util/thread.h"
 
 /* Kept buffers: parts of the process's limit of descriptors. */
 #define OPAQUE_ALLOCATED_PART 16u
@@ -320,6 +321,8 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 
 void opaque_put(struct opaque *opaque)
 {
+	THREAD_NO_CANCEL();
+
 	if (!opaque)
 		return;
 	opaque_put_resources(opaque);

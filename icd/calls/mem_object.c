@@ -29,10 +29,10 @@ static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const str
 
 	if (gone && gone->bracket)
 		queue_bracket_close_region(gone->region);
-	if (import) {
+	if (import && import->bracket)
 		mapping_release(import->region);
+	if (import)
 		import_released(import->region);
-	}
 	err = memobj_watch_release(mem);
 	if (err)
 		memobj_undo_release(mem, gone);

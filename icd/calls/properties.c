@@ -124,24 +124,33 @@ cl_int properties_parse(const cl_import_properties_arm *list, struct properties 
 	return CL_SUCCESS;
 }
 
-static bool more_than_one(cl_mem_flags flags)
+enum import_type properties_type(const cl_import_properties_arm *list)
 {
-	return flags & (flags - 1);
+	for (; list && *list; list += 2) {
+		if (*list != CL_IMPORT_TYPE_ARM)
+			continue;
+		if (list[1] == CL_IMPORT_TYPE_DMA_BUF_ARM)
+			return IMPORT_DMABUF;
+		return list[1] == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST : IMPORT_TYPES;
+	}
+	return IMPORT_HOST;
 }
 
 cl_int flags_parse(cl_mem_flags flags, cl_mem_flags *effective)
 {
+	const cl_mem_flags device = flags & DEVICE_FLAGS, host = flags & HOST_FLAGS;
+
 	flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR; /* "this flag has no effect, it is ignored" */
 	if (flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)) {
 		log_error("an import cannot have the flags %s",
 			  cl_mem_flags_names(flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)));
 		return CL_INVALID_VALUE;
 	}
-	if (more_than_one(flags & DEVICE_FLAGS) || more_than_one(flags & HOST_FLAGS)) {
+	if (device & (device - 1) || host & (host - 1)) { /* more than one */
 		log_error("the flags %s exclude each other", cl_mem_flags_names(flags));
 		return CL_INVALID_VALUE;
 	}
-	*effective = flags & DEVICE_FLAGS ? flags : flags | CL_MEM_READ_WRITE;
+	*effective = device ? flags : flags | CL_MEM_READ_WRITE;
 	return CL_SUCCESS;
 }
 

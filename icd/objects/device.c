@@ -276,7 +276,7 @@ static struct device *device_create(cl_device_id id)
 	return device;
 }
 
-static bool device_is_whole(const struct device *device)
+bool device_is_whole(const struct device *device)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++)
 		if (device->method[type].unknown)

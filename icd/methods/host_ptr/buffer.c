@@ -6,7 +6,7 @@
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/part.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 
@@ -28,20 +28,22 @@ static struct host_ptr_memory host_ptr_enclose(const struct import_region *regio
 	return (struct host_ptr_memory){ addr - offset, size, offset, size == region->size };
 }
 
-/* The strictest of the context's devices. */
-static size_t host_ptr_base_align(const struct context *context)
+/* Whether the memory is zero copy on all devices. */
+static cl_int host_ptr_check(const struct context_import *how, cl_mem_flags flags,
+			     const struct import_region *region,
+			     const struct host_ptr_memory *memory)
 {
-	const cl_device_id *ids;
-	const size_t count = context_devices(context, &ids);
-	size_t align = 1;
+	const struct host_rule *rule = how->device ? &how->device->rule : NULL;
+	struct zero_copy_context *several;
+	cl_int err = CL_SUCCESS;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct device *device = device_get_last(ids[i]);
-
-		if (device && device->base_align > align)
-			align = device->base_align;
+	if (!memory->is_whole)
+		err = part_check_offset(region, memory->offset, how->base_align);
+	if (!err && !rule) {
+		err = zero_copy_find(how->context, &several);
+		rule = err ? NULL : several->rule;
 	}
-	return align;
+	return err ? err : host_rule_check(rule, region->kinds, flags, memory->addr, memory->size);
 }
 
 static cl_int host_ptr_make(cl_context context, cl_mem_flags flags,
@@ -83,33 +85,20 @@ static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
 	return err;
 }
 
-cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-		       size_t align, struct method_buffer *buffer)
+cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+		       struct import_region *region, struct method_buffer *buffer)
 {
 	struct host_ptr_memory memory;
+	cl_int err;
 
 	if (!region->addr) {
 		log_error("the dma-buf has no CPU mapping");
 		return CL_INVALID_OPERATION;
 	}
-	memory = host_ptr_enclose(region, align);
+	memory = host_ptr_enclose(region, how->align);
+	err = host_ptr_check(how, flags, region, &memory);
+	if (err)
+		return err;
 	return memory.is_whole ? host_ptr_make(context, flags, &memory, &buffer->handle)
 			       : host_ptr_create_part(context, flags, region, &memory, buffer);
-}
-
-cl_int host_ptr_prove(struct context *context, const struct import_region *region,
-		      cl_mem_flags flags, size_t align)
-{
-	struct host_ptr_memory memory;
-	struct zero_copy_context *c;
-	cl_int err = CL_SUCCESS;
-
-	if (!region->addr)
-		return CL_SUCCESS; /* host_ptr_create() refuses the region */
-	memory = host_ptr_enclose(region, align);
-	if (!memory.is_whole)
-		err = part_check_offset(region, memory.offset, host_ptr_base_align(context));
-	if (!err)
-		err = zero_copy_find(context, &c);
-	return err ? err : host_rule_check(c->rule, region->kinds, flags, memory.addr, memory.size);
 }

@@ -126,7 +126,6 @@ const struct method_ops method_host_ptr_ops = {
 	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
-	.prove = host_ptr_prove,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.create_image = image_create,

@@ -10,7 +10,7 @@
 #include "icd/methods/host_ptr/image_proof.h"
 #include "icd/methods/image_by_driver.h"
 #include "icd/methods/khr/buffer.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 
 /* Whole pages: a dma-buf has no other size, and begins at a page. */
 static int khr_image_sample(const struct import_sample_want *want, struct import_region **region)

@@ -36,22 +36,14 @@ static bool khr_probe(struct device *device, const char *extensions, enum import
 	return khr_find_out(device, KHR_DMABUF, khr_says, method);
 }
 
-static cl_int khr_prove_memory(struct context *context, const struct import_region *region,
-			       cl_mem_flags flags, size_t align)
-{
-	(void)region;
-	(void)flags;
-	(void)align;
-	return khr_prove_together(context, KHR_DMABUF);
-}
-
 /* The region has no bracket: the device does not use the CPU's mapping. */
-static cl_int khr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			 size_t align, struct method_buffer *buffer)
+static cl_int khr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+			 struct import_region *region, struct method_buffer *buffer)
 {
-	cl_int err;
+	cl_int err = khr_prove_together(how->context, KHR_DMABUF);
 
-	(void)align;
+	if (err)
+		return err;
 	region->unsynced = true;
 	buffer->handle = khr_buffer(context, flags, region->fd, region->size, &err);
 	return err;
@@ -64,7 +56,6 @@ const struct method_ops method_khr_ops = {
 	.types = 1u << IMPORT_DMABUF,
 	.probe = khr_probe,
 	.create = khr_create,
-	.prove = khr_prove_memory,
 	.create_image = khr_create_image,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,

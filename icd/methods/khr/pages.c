@@ -40,38 +40,13 @@ static bool pages_probe(struct device *device, const char *extensions, enum impo
 	return khr_find_out(device, KHR_PAGES, pages_says, method);
 }
 
-static cl_int pages_prove(struct context *context, const struct import_region *region,
-			  cl_mem_flags flags, size_t align)
-{
-	(void)region;
-	(void)flags;
-	(void)align;
-	return khr_prove_together(context, KHR_PAGES);
-}
-
-static size_t pages_align(cl_context handle)
-{
-	struct context *context = context_get(handle);
-	const cl_device_id *ids;
-	size_t count = context ? context_devices(context, &ids) : 0, align = 1;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct device *device = device_get_last(ids[i]);
-
-		if (device && device->base_align > align)
-			align = device->base_align;
-	}
-	context_put(context);
-	return align;
-}
-
-static cl_int pages_create_from(cl_context context, cl_mem_flags flags,
-				const struct import_region *region,
+static cl_int pages_create_from(cl_context context, const struct context_import *how,
+				cl_mem_flags flags, const struct import_region *region,
 				const struct import_pages *pages, struct method_buffer *buffer)
 {
 	struct backing *backing;
 	cl_mem whole;
-	cl_int err = part_check_offset(region, pages->offset, pages_align(context));
+	cl_int err = part_check_offset(region, pages->offset, how->base_align);
 
 	if (err)
 		return err;
@@ -92,16 +67,17 @@ static cl_int pages_create_from(cl_context context, cl_mem_flags flags,
 }
 
 /* The driver's buffer keeps the pages. */
-static cl_int pages_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			   size_t align, struct method_buffer *buffer)
+static cl_int pages_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+			   struct import_region *region, struct method_buffer *buffer)
 {
 	struct import_pages pages;
-	cl_int err = error_to_cl(import_pages(region, &pages));
+	cl_int err = khr_prove_together(how->context, KHR_PAGES);
 
-	(void)align;
+	if (!err)
+		err = error_to_cl(import_pages(region, &pages));
 	if (err)
 		return err;
-	err = pages_create_from(context, flags, region, &pages, buffer);
+	err = pages_create_from(context, how, flags, region, &pages, buffer);
 	close(pages.fd);
 	return err;
 }
@@ -118,7 +94,6 @@ const struct method_ops method_khr_pages_ops = {
 	.types = 1u << IMPORT_HOST,
 	.probe = pages_probe,
 	.create = pages_create,
-	.prove = pages_prove,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.hidden_buffer = part_buffer,

@@ -6,7 +6,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/khr/buffer.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 #include "icd/selftest/session.h"
 
 #define PROOF_BYTES 4096

@@ -16,24 +16,18 @@
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
-#include "util/publish.h"
 #include "util/shortage.h"
 
 #define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
-struct opaque_record {
-	struct published published; /* first */
-	struct opaque_device opaque;
-};
+static struct publish_list opaque_devices;
 
-static struct publish_list opaque_records;
-
-static bool opaque_record_is_of(const void *record, const void *id)
+static bool opaque_device_is_of(const void *device, const void *id)
 {
-	return ((const struct opaque_record *)record)->opaque.id == id;
+	return ((const struct opaque_device *)device)->id == id;
 }
 
 static uint64_t opaque_largest_buffer(cl_device_id device)
@@ -44,37 +38,26 @@ static uint64_t opaque_largest_buffer(cl_device_id device)
 	return bytes ? bytes : UINT64_MAX;
 }
 
-/* NULL: no memory, or the device does not tell its UUID. */
-static const struct opaque_record *opaque_record_get(const struct device *device)
+const struct opaque_device *opaque_device_get(const struct device *device)
 {
-	struct opaque_record *found =
-		publish_find(&opaque_records, opaque_record_is_of, device->id);
-	struct opaque_record *mine = found ? NULL : calloc(1, sizeof(*mine));
+	struct opaque_device *found =
+		publish_find(&opaque_devices, opaque_device_is_of, device->id);
+	struct opaque_device *mine = found ? NULL : calloc(1, sizeof(*mine));
 
 	if (!mine)
 		return found;
-	mine->opaque.id = device->id;
-	mine->opaque.align = device->base_align;
-	mine->opaque.largest = opaque_largest_buffer(device->id);
-	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE,
-				 mine->opaque.uuid, NULL)) {
+	mine->id = device->id;
+	mine->align = device->base_align;
+	mine->largest = opaque_largest_buffer(device->id);
+	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, mine->uuid,
+				 NULL)) {
 		free(mine);
 		return NULL;
 	}
-	found = publish_add(&opaque_records, mine, opaque_record_is_of, device->id);
+	found = publish_add(&opaque_devices, mine, opaque_device_is_of, device->id);
 	if (found != mine)
 		free(mine);
 	return found;
-}
-
-bool opaque_device_get(const struct device *device, struct opaque_device *opaque)
-{
-	const struct opaque_record *record = opaque_record_get(device);
-
-	if (!record)
-		return false;
-	*opaque = record->opaque;
-	return true;
 }
 
 enum coherency {
@@ -85,7 +68,7 @@ enum coherency {
 };
 
 struct coherency_test {
-	struct opaque_device opaque;
+	const struct opaque_device *opaque;
 	struct session *session; /* NULL: none yet, or no more */
 	enum coherency found[IMPORT_EXPORTERS];
 };
@@ -111,7 +94,7 @@ static cl_int coherency_begin(struct coherency_test *t)
 	if (t->session)
 		return CL_SUCCESS;
 	t->session = calloc(1, sizeof(*t->session));
-	return t->session ? session_begin(t->session, &t->opaque.id, 1, false)
+	return t->session ? session_begin(t->session, &t->opaque->id, 1, false)
 			  : CL_OUT_OF_HOST_MEMORY;
 }
 
@@ -146,11 +129,11 @@ static enum coherency coherency_test_exporter(struct coherency_test *t, unsigned
 {
 	struct coherency_sample s;
 	enum coherency found;
-	int ret = import_sample(exporter, t->opaque.uuid, &s.region);
+	int ret = import_sample(exporter, t->opaque->uuid, &s.region);
 
 	if (ret)
 		return shortage_is(ret) ? UNKNOWN : EXPORTS_NOTHING;
-	ret = import_opaque(s.region, t->opaque.uuid, &s.opaque);
+	ret = import_opaque(s.region, t->opaque->uuid, &s.opaque);
 	found = shortage_is(ret) ? UNKNOWN : EXPORTS_NOTHING;
 	if (!ret) {
 		found = coherency_test_sample(t, &s);
@@ -188,9 +171,9 @@ static void coherency_explain(const struct coherency_test *t, char *why, size_t 
 
 bool coherency_test(struct device *device, struct method *method)
 {
-	struct coherency_test t = { .session = NULL };
+	struct coherency_test t = { .opaque = opaque_device_get(device) };
 
-	if (!opaque_device_get(device, &t.opaque)) {
+	if (!t.opaque) {
 		snprintf(method->why, sizeof(method->why), "the device has no CL_DEVICE_UUID_KHR");
 		return false;
 	}

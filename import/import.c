@@ -33,7 +33,7 @@ static int import_reduce_access(struct import_region *r)
 
 int import_get(const struct import_desc *desc, struct import_region **region)
 {
-	struct import_region *r = malloc(sizeof(*r));
+	struct import_region *r = malloc(sizeof(*r) + desc->room);
 	struct shortage_retry retry = { 0 };
 	int ret;
 
@@ -67,9 +67,9 @@ static void import_driver_unpin(struct import_region *region)
 static const struct import_ops import_driver_ops = { .name = "driver's",
 						     .unpin = import_driver_unpin };
 
-int import_of_driver(size_t size, struct import_region **region)
+int import_of_driver(size_t size, size_t room, struct import_region **region)
 {
-	struct import_region *r = malloc(sizeof(*r));
+	struct import_region *r = malloc(sizeof(*r) + room);
 
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");

@@ -56,6 +56,7 @@ struct import_desc {
 	size_t size;	     /* bytes, not 0 */
 	unsigned int access; /* of devices: enum import_access */
 	bool cpu_optional;   /* a dma-buf without a CPU mapping is taken, too */
+	size_t room;	     /* bytes for the caller, who finds them behind the region */
 };
 
 /* Set by pin() and, but for the count, not changed afterwards. */
@@ -71,9 +72,9 @@ struct import_region {
 	unsigned int wanted;   /* of devices: the request, as far as permitted; not 0 */
 	bool reduced;	       /* the request was for more: for reading and writing */
 	unsigned int kinds;    /* a bit for each enum import_kind in the region */
-	struct opaque *opaque; /* set by import_opaque(), once */
+	struct opaque *opaque; /* for import_opaque(), once; or NULL */
 	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
-	struct range pages; /* import/kinds/host.c: of an unaligned range */
+	struct range pages; /* import/kinds/host.c: of an unaligned range; else 0 */
 	bool listed;	    /* in import/kinds/host.c's list */
 	bool is_sample;	    /* climport's own, and gone soon: no registration is kept */
 };
@@ -99,10 +100,11 @@ int import_get(const struct import_desc *desc, struct import_region **region);
 
 /**
  * import_of_driver - a region without memory, for memory that a driver has imported by itself
+ * @room: as in struct import_desc
  *
  * Nothing is checked, held or kept consistent: the driver does.  Returns 0 or -ENOMEM.
  */
-int import_of_driver(size_t size, struct import_region **region);
+int import_of_driver(size_t size, size_t room, struct import_region **region);
 
 /* Takes a further reference to a region of the caller's. */
 void import_hold(struct import_region *region);

@@ -86,8 +86,10 @@ static void import_memory_warn(struct context *context, const struct import_regi
 static cl_int import_memory_ask(struct context *context, const struct import_call *call,
 				enum import_type type, struct context_import *how)
 {
-	const struct import_desc desc = { type, call->memory, call->size, flags_access(call->flags),
-					  false };
+	const struct import_desc desc = { .type = type,
+					  .memory = call->memory,
+					  .size = call->size,
+					  .access = flags_access(call->flags) };
 	struct import_region *region;
 	int ret = 0;
 
@@ -124,6 +126,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	struct properties properties;
 	struct context_import how;
 	enum import_type type;
+	bool is_bracketed;
 	cl_mem_flags flags;
 	int ret;
 
@@ -154,8 +157,12 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	if (err)
 		goto out;
 
-	ret = import_get(&(struct import_desc){ type, call->memory, call->size, flags_access(flags),
-						how.ops->cpu_optional },
+	ret = import_get(&(struct import_desc){ .type = type,
+						.memory = call->memory,
+						.size = call->size,
+						.access = flags_access(flags),
+						.cpu_optional = how.ops->cpu_optional,
+						.room = sizeof(struct memobj) },
 			 &region);
 	if (ret) {
 		err = error_to_cl(ret);
@@ -176,14 +183,14 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 		import_memory_warn(context, region);
 
 	/* The driver holds the region, too, until its last command on the memory is done. */
+	is_bracketed = import_needs_bracket(region);
 	err = memobj_watch(buffer.handle, region,
-			   import_needs_bracket(region) ? import_memory_destroyed
-							: memobj_destroyed);
+			   is_bracketed ? import_memory_destroyed : memobj_destroyed);
 	if (!err)
 		err = memobj_add(&(struct memobj){ .handle = buffer.handle,
 						   .context = call->context,
 						   .region = region,
-						   .bracket = import_needs_bracket(region),
+						   .bracket = is_bracketed,
 						   .method = how.ops,
 						   .hidden = buffer.hidden });
 	if (!err)

@@ -56,7 +56,7 @@ static cl_int native_import_record(const struct import_call *call, const struct 
 				   cl_mem mem)
 {
 	struct memobj like = { .handle = mem, .context = call->context, .method = ops };
-	cl_int err = error_to_cl(import_of_driver(call->size, &like.region));
+	cl_int err = error_to_cl(import_of_driver(call->size, sizeof(like), &like.region));
 
 	if (err)
 		return err;

@@ -26,11 +26,12 @@ void memobj_put(struct memobj *obj)
 	while (obj && handle_record_put(&obj->record)) {
 		struct memobj *parent = obj->parent;
 
-		if (!parent)
-			import_put(obj->region);
 		if (obj->hidden)
 			obj->method->release_hidden(obj->hidden);
-		free(obj);
+		if (parent)
+			free(obj);
+		else
+			import_put(obj->region);
 		obj = parent;
 	}
 }
@@ -66,10 +67,10 @@ cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err)
 	return NULL;
 }
 
-/* The object has a handle on its parent. */
+/* The record of an import is behind the region; another object has a handle on its parent. */
 cl_int memobj_add(const struct memobj *like)
 {
-	struct memobj *obj = malloc(sizeof(*obj));
+	struct memobj *obj = like->parent ? malloc(sizeof(*obj)) : (void *)(like->region + 1);
 	bool is_added = false;
 
 	if (obj) {
@@ -85,7 +86,8 @@ cl_int memobj_add(const struct memobj *like)
 	if (is_added)
 		return CL_SUCCESS;
 	log_error("no memory for the record of an import");
-	free(obj);
+	if (like->parent)
+		free(obj);
 	return CL_OUT_OF_HOST_MEMORY;
 }
 

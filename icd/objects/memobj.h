@@ -98,7 +98,7 @@ cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err);
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller
  *
- * Holds like->parent.  On success takes over like->hidden and, of an import, like->region; the region of another object
+ * The region of an import has room for the record (struct import_desc).  Holds like->parent.  On success takes over like->hidden and, of an import, like->region; the region of another object
  * is held by the parent.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.

@@ -19,7 +19,9 @@
 static bool host_ptr_can_check_memory(void)
 {
 	char own = 0;
-	const struct import_desc desc = { IMPORT_HOST, &own, sizeof(own), IMPORT_READ, false };
+	const struct import_desc desc = {
+		.type = IMPORT_HOST, .memory = &own, .size = sizeof(own), .access = IMPORT_READ
+	};
 	struct import_region *region;
 	int ret = import_get(&desc, &region);
 

@@ -82,8 +82,11 @@ static cl_int proof_run_rounds(const cl_device_id *devices, cl_uint num_devices,
 /* Takes @fd over. */
 static int proof_get_dmabuf(int fd, bool cpu_optional, struct proof_sample *sample)
 {
-	const struct import_desc desc = { IMPORT_DMABUF, &fd, PROOF_BYTES, PROOF_ACCESS,
-					  cpu_optional };
+	const struct import_desc desc = { .type = IMPORT_DMABUF,
+					  .memory = &fd,
+					  .size = PROOF_BYTES,
+					  .access = PROOF_ACCESS,
+					  .cpu_optional = cpu_optional };
 	const int ret = import_get(&desc, &sample->dmabuf);
 
 	close(fd);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "import/export/gdmabuf.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/ops.h"
 #include "util/log.h"
@@ -124,42 +123,4 @@ int import_begin_access(struct import_region *region, unsigned int access)
 int import_end_access(struct import_region *region, unsigned int access)
 {
 	return import_needs_bracket(region) ? region->ops->end_access(region, access) : 0;
-}
-
-void import_on_forget(void (*forget)(uint64_t kept))
-{
-	opaque_on_forget(forget);
-}
-
-void import_on_shortage(bool (*give_up)(uint32_t count))
-{
-	opaque_on_shortage(give_up);
-}
-
-unsigned int import_share_most(enum import_share share)
-{
-	return opaque_share_most(share);
-}
-
-const char *import_describe_kept(void)
-{
-	return gdmabuf_watch_describe();
-}
-
-int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  struct import_opaque *out)
-{
-	return opaque_get(region, uuid, &region->opaque, out);
-}
-
-int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		       bool may_keep, struct import_opaque *out)
-{
-	return opaque_open(region->opaque, uuid, may_keep, out);
-}
-
-int import_opaque_open_part(struct import_region *region,
-			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out)
-{
-	return opaque_open_part(region->opaque, uuid, out);
 }

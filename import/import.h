@@ -230,7 +230,7 @@ void import_on_shortage(bool (*give_up)(uint32_t count));
 
 /**
  * import_opaque - the region as memory for the drivers of one device
- * @region: unknown to other threads
+ * @opaque: set on success, to what the memory is kept by: region->opaque, for import_put() to drop
  * @uuid: CL_DEVICE_UUID_KHR
  *
  * The memory decides which exporter makes the descriptor (import/opaque_fd/opaque.c).
@@ -247,12 +247,12 @@ void import_on_shortage(bool (*give_up)(uint32_t count));
  *   -ENODEV	  the memory was freed since the export
  *   -EFAULT, -ENOMEM, -EMFILE
  */
-int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  struct import_opaque *out);
+int import_opaque(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+		  struct opaque **opaque, struct import_opaque *out);
 
 /**
  * import_opaque_open - a descriptor of a registration
- * @region: after import_opaque() with a registration
+ * @opaque: import_opaque()'s, with a registration
  * @may_keep: whether the caller can keep a driver's buffer of the registration
  * @out: what import_opaque() has set.  Set on success: a descriptor of all of the registration; or,
  *	 for the import alone, with @kept 0: if the registration as a whole cannot be pinned, or the
@@ -260,7 +260,7 @@ int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_
  *
  * Returns 0, or an error of import_opaque().
  */
-int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+int import_opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
 		       bool may_keep, struct import_opaque *out);
 
 /*
@@ -268,8 +268,8 @@ int import_opaque_open(struct import_region *region, const unsigned char uuid[IM
  * is set on success.  -EOPNOTSUPP, not logged: the region's pages are all that there are, or the
  * exporter makes no descriptors of pages.
  */
-int import_opaque_open_part(struct import_region *region,
-			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out);
+int import_opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+			    struct import_opaque *out);
 
 /* How pages of the host stay registered between imports: a clause for people.  NULL: not at all. */
 const char *import_describe_kept(void);

@@ -63,15 +63,6 @@ static const struct {
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-static size_t known_find(cl_import_properties_arm name)
-{
-	size_t i = 0;
-
-	while (i < KNOWN && known[i].name != name)
-		i++;
-	return i;
-}
-
 static const char *stranger_why(cl_import_properties_arm number)
 {
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
@@ -82,8 +73,10 @@ static const char *stranger_why(cl_import_properties_arm number)
 
 static cl_int pair_parse(const cl_import_properties_arm *pair, bool *seen, struct properties *p)
 {
-	size_t i = known_find(pair[0]);
+	size_t i = 0;
 
+	while (i < KNOWN && known[i].name != pair[0])
+		i++;
 	if (i == KNOWN) {
 		log_error("%s %s", cl_import_name(pair[0]), stranger_why(pair[0]));
 		return CL_INVALID_PROPERTY;

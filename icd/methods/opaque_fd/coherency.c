@@ -133,7 +133,7 @@ static enum coherency coherency_test_exporter(struct coherency_test *t, unsigned
 
 	if (ret)
 		return shortage_is(ret) ? UNKNOWN : EXPORTS_NOTHING;
-	ret = import_opaque(s.region, t->opaque->uuid, &s.opaque);
+	ret = import_opaque(s.region, t->opaque->uuid, &s.region->opaque, &s.opaque);
 	found = shortage_is(ret) ? UNKNOWN : EXPORTS_NOTHING;
 	if (!ret) {
 		found = coherency_test_sample(t, &s);

@@ -87,7 +87,7 @@ static cl_int large_test_memory(cl_device_id device, const unsigned char *uuid, 
 
 	if (import_sample_on_device(exporter, uuid, size, &region))
 		return result;
-	if (!import_opaque(region, uuid, &opaque)) {
+	if (!import_opaque(region, uuid, &region->opaque, &opaque)) {
 		result = large_test_descriptor(device, opaque.fd, size);
 		close(opaque.fd);
 	}

@@ -98,7 +98,7 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 		log_error("the device does not tell its CL_DEVICE_UUID_KHR now");
 		return CL_OUT_OF_RESOURCES;
 	}
-	err = error_to_cl(import_opaque(region, device->uuid, &opaque));
+	err = error_to_cl(import_opaque(region, device->uuid, &region->opaque, &opaque));
 	if (err)
 		return err;
 	err = part_check_offset(region, opaque.offset, device->align);

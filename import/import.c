@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "import/export/gdmabuf.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/ops.h"
 #include "util/log.h"
@@ -20,22 +19,22 @@ static const struct import_ops *const import_kinds[IMPORT_TYPES] = {
  * A descriptor's mode takes precedence over the request: reading is left of reading and writing.
  * Nothing is left of writing alone.
  */
-static int import_settle_access(struct import_region *r)
+static int import_reduce_access(struct import_region *r)
 {
-	r->reduced = r->wanted & ~r->access;
+	r->reduced = true;
 	r->wanted &= r->access;
 	if (r->wanted)
 		return 0;
+	r->ops->unpin(r);
 	return log_errno(EACCES, "the dma-buf is to be written alone, and can only be read: %s",
 			 r->read_only);
 }
 
 int import_get(const struct import_desc *desc, struct import_region **region)
 {
-	struct import_region *r = malloc(sizeof(*r));
+	struct import_region *r = malloc(sizeof(*r) + desc->room);
 	struct shortage_retry retry = { 0 };
 	int ret;
-	THREAD_NO_CANCEL();
 
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
@@ -48,12 +47,9 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	};
 	do
 		ret = r->ops->pin(desc, r);
-	while (shortage_retry(&retry, ret));
-	if (!ret) {
-		ret = import_settle_access(r);
-		if (ret)
-			r->ops->unpin(r);
-	}
+	while (ret && shortage_retry(&retry, ret));
+	if (!ret && r->wanted & ~r->access)
+		ret = import_reduce_access(r);
 	if (ret) {
 		free(r);
 		return ret;
@@ -70,9 +66,9 @@ static void import_driver_unpin(struct import_region *region)
 static const struct import_ops import_driver_ops = { .name = "driver's",
 						     .unpin = import_driver_unpin };
 
-int import_of_driver(size_t size, struct import_region **region)
+int import_of_driver(size_t size, size_t room, struct import_region **region)
 {
-	struct import_region *r = malloc(sizeof(*r));
+	struct import_region *r = malloc(sizeof(*r) + room);
 
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
@@ -95,11 +91,10 @@ void import_hold(struct import_region *region)
 
 void import_put(struct import_region *region)
 {
-	THREAD_NO_CANCEL();
-
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	opaque_put(region->opaque);
+	if (region->opaque)
+		opaque_put(region->opaque);
 	region->ops->unpin(region);
 	free(region);
 }
@@ -128,42 +123,4 @@ int import_begin_access(struct import_region *region, unsigned int access)
 int import_end_access(struct import_region *region, unsigned int access)
 {
 	return import_needs_bracket(region) ? region->ops->end_access(region, access) : 0;
-}
-
-void import_on_forget(void (*forget)(uint64_t kept))
-{
-	opaque_on_forget(forget);
-}
-
-void import_on_shortage(bool (*give_up)(uint32_t count))
-{
-	opaque_on_shortage(give_up);
-}
-
-unsigned int import_share_most(enum import_share share)
-{
-	return opaque_share_most(share);
-}
-
-const char *import_describe_kept(void)
-{
-	return gdmabuf_watch_describe();
-}
-
-int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  struct import_opaque *out)
-{
-	return opaque_get(region, uuid, &region->opaque, out);
-}
-
-int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		       bool may_keep, struct import_opaque *out)
-{
-	return opaque_open(region->opaque, uuid, may_keep, out);
-}
-
-int import_opaque_open_part(struct import_region *region,
-			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out)
-{
-	return opaque_open_part(region->opaque, uuid, out);
 }

@@ -56,6 +56,7 @@ struct import_desc {
 	size_t size;	     /* bytes, not 0 */
 	unsigned int access; /* of devices: enum import_access */
 	bool cpu_optional;   /* a dma-buf without a CPU mapping is taken, too */
+	size_t room;	     /* bytes for the caller, who finds them behind the region */
 };
 
 /* Set by pin() and, but for the count, not changed afterwards. */
@@ -71,9 +72,9 @@ struct import_region {
 	unsigned int wanted;   /* of devices: the request, as far as permitted; not 0 */
 	bool reduced;	       /* the request was for more: for reading and writing */
 	unsigned int kinds;    /* a bit for each enum import_kind in the region */
-	struct opaque *opaque; /* set by import_opaque(), once */
+	struct opaque *opaque; /* for import_opaque(), once; or NULL */
 	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
-	struct range pages; /* import/kinds/host.c: of an unaligned range */
+	struct range pages; /* import/kinds/host.c: of an unaligned range; else 0 */
 	bool listed;	    /* in import/kinds/host.c's list */
 	bool is_sample;	    /* climport's own, and gone soon: no registration is kept */
 };
@@ -99,10 +100,11 @@ int import_get(const struct import_desc *desc, struct import_region **region);
 
 /**
  * import_of_driver - a region without memory, for memory that a driver has imported by itself
+ * @room: as in struct import_desc
  *
  * Nothing is checked, held or kept consistent: the driver does.  Returns 0 or -ENOMEM.
  */
-int import_of_driver(size_t size, struct import_region **region);
+int import_of_driver(size_t size, size_t room, struct import_region **region);
 
 /* Takes a further reference to a region of the caller's. */
 void import_hold(struct import_region *region);
@@ -228,7 +230,7 @@ void import_on_shortage(bool (*give_up)(uint32_t count));
 
 /**
  * import_opaque - the region as memory for the drivers of one device
- * @region: unknown to other threads
+ * @opaque: set on success, to what the memory is kept by: region->opaque, for import_put() to drop
  * @uuid: CL_DEVICE_UUID_KHR
  *
  * The memory decides which exporter makes the descriptor (import/opaque_fd/opaque.c).
@@ -245,12 +247,12 @@ void import_on_shortage(bool (*give_up)(uint32_t count));
  *   -ENODEV	  the memory was freed since the export
  *   -EFAULT, -ENOMEM, -EMFILE
  */
-int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  struct import_opaque *out);
+int import_opaque(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+		  struct opaque **opaque, struct import_opaque *out);
 
 /**
  * import_opaque_open - a descriptor of a registration
- * @region: after import_opaque() with a registration
+ * @opaque: import_opaque()'s, with a registration
  * @may_keep: whether the caller can keep a driver's buffer of the registration
  * @out: what import_opaque() has set.  Set on success: a descriptor of all of the registration; or,
  *	 for the import alone, with @kept 0: if the registration as a whole cannot be pinned, or the
@@ -258,7 +260,7 @@ int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_
  *
  * Returns 0, or an error of import_opaque().
  */
-int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+int import_opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
 		       bool may_keep, struct import_opaque *out);
 
 /*
@@ -266,8 +268,8 @@ int import_opaque_open(struct import_region *region, const unsigned char uuid[IM
  * is set on success.  -EOPNOTSUPP, not logged: the region's pages are all that there are, or the
  * exporter makes no descriptors of pages.
  */
-int import_opaque_open_part(struct import_region *region,
-			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out);
+int import_opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+			    struct import_opaque *out);
 
 /* How pages of the host stay registered between imports: a clause for people.  NULL: not at all. */
 const char *import_describe_kept(void);

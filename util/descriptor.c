@@ -88,18 +88,14 @@ int descriptor_own(struct descriptor_own *own, int fd)
 	return descriptor_identify(fd, &own->id);
 }
 
-static bool descriptor_is_there(const struct descriptor_own *own)
-{
-	return own->fd >= 0 && own->process == fork_generation() && descriptor_is_marked(own);
-}
-
 /*
  * A thread that finds the descriptor gone may then make another at the same number.  So the look at
  * the number comes before the answer, which is what any thread has found.
  */
 bool descriptor_is_own(struct descriptor_own *own)
 {
-	if (!atomic_load(&own->is_gone) && !descriptor_is_there(own))
+	if (!atomic_load(&own->is_gone) &&
+	    (own->fd < 0 || own->process != fork_generation() || !descriptor_is_marked(own)))
 		atomic_store(&own->is_gone, true);
 	return !atomic_load(&own->is_gone);
 }
@@ -110,20 +106,15 @@ void descriptor_own_close(const struct descriptor_own *own)
 		close(own->fd);
 }
 
-static int descriptor_duplicate_once(int fd)
-{
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-
-	return own < 0 ? log_errno(errno, "duplicate of descriptor %d: %m", fd) : own;
-}
-
 int descriptor_duplicate(int fd)
 {
 	struct shortage_retry retry = { 0 };
 	int own;
 
-	do
-		own = descriptor_duplicate_once(fd);
-	while (shortage_retry(&retry, own));
+	do {
+		own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		if (own < 0)
+			own = log_errno(errno, "duplicate of descriptor %d: %m", fd);
+	} while (own < 0 && shortage_retry(&retry, own));
 	return own;
 }

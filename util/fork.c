@@ -74,7 +74,7 @@ uint32_t fork_generation(void)
 	return mine ? mine : fork_begin_generation();
 }
 
-static pthread_mutex_t lock_list_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock_list_lock = { .mutex = PTHREAD_MUTEX_INITIALIZER, .rank = LOCK_LAST };
 static struct lock *lock_list; /* outer locks first */
 
 _Thread_local struct lock_thread lock_thread;
@@ -152,7 +152,7 @@ static bool fork_try_mutex(pthread_mutex_t *mutex, int *tries)
 static void fork_wait_for_owners(void)
 {
 	int tries = FORK_PATIENCE_MS * 1000 / FORK_TRY_US;
-	bool listed = fork_try_mutex(&lock_list_mutex, &tries);
+	bool listed = fork_try_mutex(&lock_list_lock.mutex, &tries);
 
 	for (int rank = LOCK_OUTER; rank < LOCK_RANKS; rank++) {
 		atomic_store(&lock_gate, gate_value(rank + 1));
@@ -161,7 +161,7 @@ static void fork_wait_for_owners(void)
 				pthread_mutex_unlock(&l->mutex);
 	}
 	if (listed)
-		pthread_mutex_unlock(&lock_list_mutex);
+		pthread_mutex_unlock(&lock_list_lock.mutex);
 }
 
 /* A thread of the parent may have the mutex after all, if only for a moment at the gate. */
@@ -179,7 +179,7 @@ static void fork_in_child(void)
 	atomic_store(&fork_unwiped, 0);
 	if (atomic_exchange(&fork_child, fork_generation()) == fork_generation())
 		return;
-	fork_free_mutex(&lock_list_mutex);
+	fork_free_mutex(&lock_list_lock.mutex);
 	for (struct lock *l = lock_list; l; l = l->next)
 		fork_free_mutex(&l->mutex);
 	atomic_store(&lock_gate, 0);
@@ -255,7 +255,7 @@ static void fork_in_parent(void)
 		self->forks--;
 }
 
-void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
+void lock_acquire_in_fork(struct lock *l)
 {
 	lock_thread.held--;
 	fork_notice_child();
@@ -264,11 +264,11 @@ void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
 		return;
 	for (;;) {
 		if (!lock_thread.forks)
-			gate_wait(rank);
-		pthread_mutex_lock(mutex);
-		if (lock_thread.forks || gate_is_open(rank))
+			gate_wait(l->rank);
+		pthread_mutex_lock(&l->mutex);
+		if (lock_thread.forks || gate_is_open(l->rank))
 			return;
-		pthread_mutex_unlock(mutex);
+		pthread_mutex_unlock(&l->mutex);
 	}
 }
 
@@ -300,21 +300,21 @@ void lock_register(struct lock *lock)
 	struct lock **link = &lock_list;
 
 	pthread_once(&once, fork_init);
-	lock_mutex_acquire(&lock_list_mutex, LOCK_LAST);
+	lock_acquire(&lock_list_lock);
 	while (*link && (*link)->rank < lock->rank)
 		link = &(*link)->next;
 	lock->next = *link;
 	*link = lock;
-	lock_mutex_release(&lock_list_mutex);
+	lock_release(&lock_list_lock);
 }
 
 void lock_unregister(struct lock *lock)
 {
 	struct lock **link = &lock_list;
 
-	lock_mutex_acquire(&lock_list_mutex, LOCK_LAST);
+	lock_acquire(&lock_list_lock);
 	while (*link != lock)
 		link = &(*link)->next;
 	*link = lock->next;
-	lock_mutex_release(&lock_list_mutex);
+	lock_release(&lock_list_lock);
 }

@@ -114,7 +114,7 @@ extern _Thread_local struct lock_thread lock_thread __attribute__((tls_model("in
 extern atomic_int lock_gate;
 
 /* fork.c: in fork(), or at the gate. */
-void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank);
+void lock_acquire_in_fork(struct lock *l);
 
 static inline bool lock_is_fork(void)
 {
@@ -124,33 +124,23 @@ static inline bool lock_is_fork(void)
 }
 
 /* The count comes first: a signal handler that forks in between then waits for no thread. */
-static inline void lock_mutex_acquire(pthread_mutex_t *mutex, enum lock_rank rank)
+static inline void lock_acquire(struct lock *l)
 {
 	lock_thread.held++;
 	if (!lock_is_fork()) {
-		pthread_mutex_lock(mutex);
+		pthread_mutex_lock(&l->mutex);
 		if (!lock_is_fork()) /* fork.c closes the gate before waiting for mutexes */
 			return;
-		pthread_mutex_unlock(mutex);
+		pthread_mutex_unlock(&l->mutex);
 	}
-	lock_acquire_in_fork(mutex, rank);
-}
-
-static inline void lock_mutex_release(pthread_mutex_t *mutex)
-{
-	if (!lock_thread.blind)
-		pthread_mutex_unlock(mutex);
-	lock_thread.held--;
-}
-
-static inline void lock_acquire(struct lock *l)
-{
-	lock_mutex_acquire(&l->mutex, l->rank);
+	lock_acquire_in_fork(l);
 }
 
 static inline void lock_release(struct lock *l)
 {
-	lock_mutex_release(&l->mutex);
+	if (!lock_thread.blind)
+		pthread_mutex_unlock(&l->mutex);
+	lock_thread.held--;
 }
 
 #endif /* UTIL_LOCK_H */

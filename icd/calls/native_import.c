@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/calls/native_import.h"
 
+#include "icd/calls/properties.h"
 #include "icd/config.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/memobj.h"
 #include "util/log.h"
-
-enum import_type native_import_type(const cl_import_properties_arm *list)
-{
-	for (; list && *list; list += 2) {
-		if (*list != CL_IMPORT_TYPE_ARM)
-			continue;
-		if (list[1] == CL_IMPORT_TYPE_DMA_BUF_ARM)
-			return IMPORT_DMABUF;
-		return list[1] == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST : IMPORT_TYPES;
-	}
-	return IMPORT_HOST;
-}
 
 static import_memory_fn native_import_of_platform(cl_platform_id platform)
 {
@@ -28,21 +17,13 @@ static import_memory_fn native_import_of_platform(cl_platform_id platform)
 									       "clImportMemoryARM");
 }
 
-void native_import_find_by(const struct context *context, const struct method_ops *ops,
-			   struct native_import *native)
-{
-	native->ops = ops;
-	if (native->ops)
-		native->call = native_import_of_platform(context_platform(context));
-	native->has_version = native->call && config_version_is_set() &&
-			      context_is_selected(context);
-}
-
-void native_import_find(const struct context *context, const cl_import_properties_arm *properties,
+void native_import_find(const struct context *context, const struct method_ops *ops,
 			struct native_import *native)
 {
-	native_import_find_by(context, context_native(context, native_import_type(properties)),
-			      native);
+	native->ops = ops;
+	native->call = native_import_of_platform(context_platform(context));
+	native->has_version = native->call && config_version_is_set() &&
+			      context_is_selected(context);
 }
 
 static cl_platform_id native_import_only_platform(void)
@@ -57,10 +38,13 @@ void native_import_find_unrecorded(const struct import_call *call, struct native
 {
 	struct context *context = context_ask(call->context);
 	cl_platform_id platform = context ? NULL : native_import_only_platform();
+	struct context_import how;
 
-	if (context)
-		native_import_find(context, call->properties, native);
-	else if (platform)
+	if (context) {
+		context_find_import(context, properties_type(call->properties), &how);
+		if (how.ops && !how.ops->create)
+			native_import_find(context, how.ops, native);
+	} else if (platform)
 		native->call = native_import_of_platform(platform);
 	if (!native->call)
 		log_error("the context was not created through this layer, or is gone");
@@ -72,12 +56,13 @@ static cl_int native_import_record(const struct import_call *call, const struct 
 				   cl_mem mem)
 {
 	struct memobj like = { .handle = mem, .context = call->context, .method = ops };
-	cl_int err = error_to_cl(import_of_driver(call->size, &like.region));
+	cl_int err = error_to_cl(import_of_driver(call->size, sizeof(like), &like.region));
 
 	if (err)
 		return err;
 	err = memobj_add(&like);
-	import_put(like.region);
+	if (err)
+		import_put(like.region);
 	return err;
 }
 

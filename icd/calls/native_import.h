@@ -24,20 +24,14 @@ typedef __typeof__(&clImportMemoryARM) import_memory_fn;
 
 /* The driver's own function, for a type that the driver serves. */
 struct native_import {
-	import_memory_fn call;	      /* NULL: the layer imports */
-	const struct method_ops *ops; /* the method */
+	import_memory_fn call; /* NULL: the layer imports */
+	const struct method_ops *ops;
 	bool has_version; /* the rules of the version that the environment asks for hold */
 };
 
-/* The type that a list asks for; IMPORT_TYPES for a type that only a driver can know. */
-enum import_type native_import_type(const cl_import_properties_arm *properties);
-
-void native_import_find(const struct context *context, const cl_import_properties_arm *properties,
+/* @ops: the native method. */
+void native_import_find(const struct context *context, const struct method_ops *ops,
 			struct native_import *native);
-
-/* The same where the method is known: @ops, or NULL. */
-void native_import_find_by(const struct context *context, const struct method_ops *ops,
-			   struct native_import *native);
 
 /*
  * In a context without a record.  If the layer saw the driver create the context, the driver is asked

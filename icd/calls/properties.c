@@ -63,15 +63,6 @@ static const struct {
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-static size_t known_find(cl_import_properties_arm name)
-{
-	size_t i = 0;
-
-	while (i < KNOWN && known[i].name != name)
-		i++;
-	return i;
-}
-
 static const char *stranger_why(cl_import_properties_arm number)
 {
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
@@ -82,8 +73,10 @@ static const char *stranger_why(cl_import_properties_arm number)
 
 static cl_int pair_parse(const cl_import_properties_arm *pair, bool *seen, struct properties *p)
 {
-	size_t i = known_find(pair[0]);
+	size_t i = 0;
 
+	while (i < KNOWN && known[i].name != pair[0])
+		i++;
 	if (i == KNOWN) {
 		log_error("%s %s", cl_import_name(pair[0]), stranger_why(pair[0]));
 		return CL_INVALID_PROPERTY;
@@ -124,24 +117,33 @@ cl_int properties_parse(const cl_import_properties_arm *list, struct properties 
 	return CL_SUCCESS;
 }
 
-static bool more_than_one(cl_mem_flags flags)
+enum import_type properties_type(const cl_import_properties_arm *list)
 {
-	return flags & (flags - 1);
+	for (; list && *list; list += 2) {
+		if (*list != CL_IMPORT_TYPE_ARM)
+			continue;
+		if (list[1] == CL_IMPORT_TYPE_DMA_BUF_ARM)
+			return IMPORT_DMABUF;
+		return list[1] == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST : IMPORT_TYPES;
+	}
+	return IMPORT_HOST;
 }
 
 cl_int flags_parse(cl_mem_flags flags, cl_mem_flags *effective)
 {
+	const cl_mem_flags device = flags & DEVICE_FLAGS, host = flags & HOST_FLAGS;
+
 	flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR; /* "this flag has no effect, it is ignored" */
 	if (flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)) {
 		log_error("an import cannot have the flags %s",
 			  cl_mem_flags_names(flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)));
 		return CL_INVALID_VALUE;
 	}
-	if (more_than_one(flags & DEVICE_FLAGS) || more_than_one(flags & HOST_FLAGS)) {
+	if (device & (device - 1) || host & (host - 1)) { /* more than one */
 		log_error("the flags %s exclude each other", cl_mem_flags_names(flags));
 		return CL_INVALID_VALUE;
 	}
-	*effective = flags & DEVICE_FLAGS ? flags : flags | CL_MEM_READ_WRITE;
+	*effective = device ? flags : flags | CL_MEM_READ_WRITE;
 	return CL_SUCCESS;
 }
 

@@ -28,6 +28,9 @@ struct properties {
  */
 cl_int properties_parse(const cl_import_properties_arm *list, struct properties *out);
 
+/* The type that a list asks for, right or wrong; IMPORT_TYPES for a type that only a driver can know. */
+enum import_type properties_type(const cl_import_properties_arm *list);
+
 /**
  * flags_parse - check memory flags
  * @flags: those of clImportMemoryARM

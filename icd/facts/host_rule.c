@@ -89,14 +89,13 @@ static void host_rule_explain(const struct host_rule *rule, unsigned int kinds, 
 	}
 }
 
-cl_int host_rule_check(const struct host_rule *rule, unsigned int kinds, cl_mem_flags flags,
-		       const void *addr, size_t size)
+cl_int host_rule_check_each(const struct host_rule *rule, unsigned int kinds, cl_mem_flags flags,
+			    const void *addr, size_t size)
 {
 	const unsigned int access = host_rule_access(flags);
 
-	if (!(((uintptr_t)addr | size) & (rule->align - 1)) &&
-	    (rule->own_address ||
-	     (!(kinds & ~rule->kinds) && rule->accesses & 1u << access && size <= rule->largest)))
+	if (!(((uintptr_t)addr | size) & (rule->align - 1)) && !(kinds & ~rule->kinds) &&
+	    rule->accesses & 1u << access && size <= rule->largest)
 		return CL_SUCCESS;
 	host_rule_explain(rule, kinds, access, addr, size);
 	return CL_INVALID_OPERATION;

@@ -97,14 +97,6 @@ cl_mem backing_mem(const struct backing *backing)
 	return backing->mem;
 }
 
-cl_mem backing_unwrap(struct backing *backing)
-{
-	cl_mem mem = backing->mem;
-
-	free(backing);
-	return mem;
-}
-
 struct backing *backing_find(cl_context context, uint64_t memory)
 {
 	struct backing *backing;

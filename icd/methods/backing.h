@@ -33,9 +33,6 @@ struct backing *backing_create(cl_mem mem);
 /* The buffer, as long as the user's. */
 cl_mem backing_mem(const struct backing *backing);
 
-/* Ends a record that was never kept: the buffer is the caller's. */
-cl_mem backing_unwrap(struct backing *backing);
-
 /* The buffer of @memory in @context, with one more user; or NULL. */
 struct backing *backing_find(cl_context context, uint64_t memory);
 

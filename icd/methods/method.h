@@ -89,19 +89,13 @@ struct method_ops {
 	bool (*takes_others)(const struct device *device, const char *extensions);
 
 	/*
-	 * A buffer over a region, which is unknown to other threads.  @flags are valid and
-	 * hold no CL_MEM_USE_HOST_PTR.  @align: the largest method->align of the context's devices.
+	 * A buffer over a region, which is unknown to other threads, or an error, logged: the driver's, or the
+	 * devices are not proved to take such memory for a buffer of @flags, which are valid and hold no
+	 * CL_MEM_USE_HOST_PTR.  @context: how->context, or a test's of the same devices.
 	 * NULL: the driver's own clImportMemoryARM creates the buffer.
 	 */
-	cl_int (*create)(cl_context context, cl_mem_flags flags, struct import_region *region,
-			 size_t align, struct method_buffer *buffer);
-
-	/*
-	 * NULL, or whether all devices of a context are proved to take memory like the region's,
-	 * for a buffer of @flags.  Called before the buffer is created.
-	 */
-	cl_int (*prove)(struct context *context, const struct import_region *region,
-			cl_mem_flags flags, size_t align);
+	cl_int (*create)(cl_context context, const struct context_import *how, cl_mem_flags flags,
+			 struct import_region *region, struct method_buffer *buffer);
 
 	/*
 	 * NULL, or whether the device works on the memory itself in contexts of several root devices, too, if all do.

@@ -43,7 +43,7 @@ static cl_mem part_make(cl_mem backing, cl_mem_flags flags, size_t offset, size_
 	do
 		part = next.clCreateSubBuffer(backing, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
 					      err);
-	while (part_retry(&retry, *err));
+	while (*err && part_retry(&retry, *err));
 	return part;
 }
 

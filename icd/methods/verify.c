@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "icd/layer.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
 #include "util/cl_names.h"
@@ -16,9 +16,8 @@
 #define VERIFY_ACCESS (IMPORT_READ | IMPORT_WRITE)
 
 struct verify {
-	const struct method_ops *ops;
+	const struct context_import *how;
 	struct import_region *region;
-	size_t align;
 	struct method_buffer buffers[2];
 	bool is_open; /* for the CPU */
 };
@@ -29,7 +28,7 @@ static cl_mem verify_create(cl_context context, bool reader, void *arg, cl_int *
 	struct verify *v = arg;
 	struct method_buffer *buffer = &v->buffers[reader];
 
-	*err = v->ops->create(context, CL_MEM_READ_WRITE, v->region, v->align, buffer);
+	*err = v->how->ops->create(context, v->how, CL_MEM_READ_WRITE, v->region, buffer);
 	return *err ? NULL : memobj_holding(buffer->handle, v->region, err);
 }
 
@@ -55,7 +54,7 @@ static cl_int verify_open(void *arg)
 
 static cl_int verify_edge(cl_command_queue queue, bool begins, const cl_mem buffers[2], void *arg)
 {
-	const struct method_ops *ops = ((struct verify *)arg)->ops;
+	const struct method_ops *ops = ((struct verify *)arg)->how->ops;
 
 	if (!ops->enqueue_acquire)
 		return CL_SUCCESS;
@@ -64,8 +63,10 @@ static cl_int verify_edge(cl_command_queue queue, bool begins, const cl_mem buff
 }
 
 /* A device that does not use the CPU's mapping orders no accesses by two buffers in one kernel. */
-static cl_int verify_run(const cl_device_id *devices, size_t count, struct verify *v)
+static cl_int verify_run(struct verify *v)
 {
+	const cl_device_id *devices;
+	const cl_uint count = (cl_uint)context_devices(v->how->context, &devices);
 	unsigned char *const bytes = v->region->addr;
 	unsigned char before[SELFTEST_PLACES][VERIFY_BYTES];
 	struct selftest_memory memory = {
@@ -75,7 +76,7 @@ static cl_int verify_run(const cl_device_id *devices, size_t count, struct verif
 		.end = verify_open,
 		.edge = verify_edge,
 		.rounds = 1,
-		.apart = v->ops->cpu_optional,
+		.apart = v->how->ops->cpu_optional,
 		.arg = v,
 	};
 	cl_int result;
@@ -87,14 +88,14 @@ static cl_int verify_run(const cl_device_id *devices, size_t count, struct verif
 		return result;
 	for (int i = 0; i < SELFTEST_PLACES; i++)
 		memcpy(before[i], bytes + memory.at[i], VERIFY_BYTES);
-	result = selftest_memory(devices, (cl_uint)count, &memory);
+	result = selftest_memory(devices, count, &memory);
 	verify_open(v);
 	for (int i = SELFTEST_PLACES; i-- > 0;)
 		memcpy(bytes + memory.at[i], before[i], VERIFY_BYTES);
 	verify_close(v);
 	for (int i = 0; i < 2; i++)
 		if (v->buffers[i].hidden)
-			v->ops->release_hidden(v->buffers[i].hidden);
+			v->how->ops->release_hidden(v->buffers[i].hidden);
 	return result;
 }
 
@@ -104,12 +105,10 @@ static bool verify_is_possible(const struct import_region *region, cl_mem_flags 
 	       region->access & IMPORT_WRITE && !(region->kinds & 1u << IMPORT_UNWRITABLE);
 }
 
-cl_int verify_import(const struct context *context, const struct method_ops *ops,
-		     struct import_region *region, cl_mem_flags flags, size_t align)
+cl_int verify_import(const struct context_import *how, cl_mem_flags flags,
+		     struct import_region *region)
 {
-	struct verify v = { .ops = ops, .region = region, .align = align };
-	const cl_device_id *ids;
-	const size_t count = context_devices(context, &ids);
+	struct verify v = { .how = how, .region = region };
 	cl_int result;
 
 	if (!verify_is_possible(region, flags)) {
@@ -118,7 +117,7 @@ cl_int verify_import(const struct context *context, const struct method_ops *ops
 			"its memory");
 		return CL_SUCCESS;
 	}
-	result = verify_run(ids, count, &v);
+	result = verify_run(&v);
 	if (result == 1)
 		return CL_SUCCESS;
 	if (!result)

@@ -11,7 +11,6 @@
 /**
  * verify_import - do kernels work on the memory of an import?
  * @flags: of the import
- * @align: as for method_ops.create
  *
  * Kernels write through buffers of the method, in a context of their own, to four bytes at the beginning, the middle
  * and the end, which get their old values back: no other thread and no device may use the memory meanwhile.  Memory
@@ -19,7 +18,7 @@
  *
  * Returns CL_SUCCESS, or an error, logged: CL_INVALID_OPERATION, the driver copies; or what the driver returned.
  */
-cl_int verify_import(const struct context *context, const struct method_ops *ops,
-		     struct import_region *region, cl_mem_flags flags, size_t align);
+cl_int verify_import(const struct context_import *how, cl_mem_flags flags,
+		     struct import_region *region);
 
 #endif /* ICD_METHODS_VERIFY_H */

@@ -4,7 +4,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "icd/config.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/context_missed.h"
@@ -17,7 +19,8 @@
 struct context {
 	struct handle_record record;
 	cl_context handle;
-	atomic_bool imported;  /* an import was asked for */
+	atomic_bool is_known; /* @imports are set, once */
+	struct context_import imports[IMPORT_TYPES + 1];
 	atomic_bool is_warned; /* context_warn_once() */
 	bool watched; /* the driver says when the context is gone; set before others see it */
 	struct publish_list data; /* of methods: struct context_data */
@@ -59,7 +62,14 @@ void context_put(struct context *context)
 
 struct context *context_get(cl_context handle)
 {
-	return handle_table_get(&context_table, handle);
+	struct context *context;
+
+	lock_acquire(&context_table.lock);
+	context = handle_table_find(&context_table, handle);
+	if (context)
+		handle_record_hold(&context->record);
+	lock_release(&context_table.lock);
+	return context;
 }
 
 /*
@@ -266,12 +276,6 @@ bool context_is_owned(cl_context handle)
 	return is_owned;
 }
 
-void context_test(const struct context *context)
-{
-	for (size_t i = 0; i < context->num_devices; i++)
-		device_get(context->devices[i]);
-}
-
 static const struct device *context_device(const struct context *context, size_t i)
 {
 	return device_get_last(context->devices[i]);
@@ -287,8 +291,7 @@ static const struct method_ops *context_native_on(const struct device *device,
 	return ops && !ops->create ? ops : NULL;
 }
 
-/* No method of the layer serves all devices if the driver serves one. */
-const struct method_ops *context_native(const struct context *context, enum import_type type)
+static const struct method_ops *context_native(const struct context *context, enum import_type type)
 {
 	const struct method_ops *ops = NULL;
 
@@ -300,8 +303,93 @@ const struct method_ops *context_native(const struct context *context, enum impo
 	return ops;
 }
 
+static size_t context_larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* A driver may keep a copy of a buffer for each root device of a context. */
+static bool context_is_shared(const struct method_ops *ops, const struct device *a,
+			      const struct device *b)
+{
+	return a->id == b->id || (ops->shares && ops->shares(a) && ops->shares(b));
+}
+
+/* By one method of the layer's, or none. */
+static struct context_import context_join_devices(struct context *context, enum import_type type)
+{
+	const struct device *first = context->num_devices ? context_device(context, 0) : NULL;
+	struct context_import how = {
+		.ops = first ? first->method[type].ops : NULL,
+		.context = context,
+		.device = first,
+		.align = 1,
+		.base_align = 1,
+		.verify = config_verify(),
+	};
+
+	for (size_t i = 0; i < context->num_devices && how.ops; i++) {
+		const struct device *device = context_device(context, i);
+
+		if (!device || device->method[type].ops != how.ops ||
+		    (how.ops && !context_is_shared(how.ops, first, device))) {
+			how.ops = NULL;
+			break;
+		}
+		how.align = context_larger(how.align, device->method[type].align);
+		how.base_align = context_larger(how.base_align, device->base_align);
+	}
+	return how;
+}
+
+static struct context_import context_join(struct context *context, enum import_type type)
+{
+	const struct method_ops *native = context_native(context, type);
+
+	if (native || type == IMPORT_TYPES)
+		return (struct context_import){ .ops = native, .context = context };
+	return context_join_devices(context, type);
+}
+
+bool context_get_import(const struct context *context, enum import_type type,
+			struct context_import *how)
+{
+	if (!context->is_known)
+		return false;
+	*how = context->imports[type];
+	return true;
+}
+
+/* Devices of which all is known never change. */
+static void context_keep_imports(struct context *context)
+{
+	struct context_import imports[IMPORT_TYPES + 1];
+
+	for (int type = 0; type <= IMPORT_TYPES; type++)
+		imports[type] = context_join(context, (enum import_type)type);
+	lock_acquire(&context_table.lock);
+	if (!context->is_known)
+		memcpy(context->imports, imports, sizeof(imports));
+	context->is_known = true;
+	lock_release(&context_table.lock);
+}
+
+void context_find_import(struct context *context, enum import_type type, struct context_import *how)
+{
+	bool is_whole = true;
+
+	for (size_t i = 0; i < context->num_devices; i++) {
+		const struct device *device = device_get(context->devices[i]);
+
+		is_whole &= device && device_is_whole(device);
+	}
+	if (is_whole)
+		context_keep_imports(context);
+	*how = context_join(context, type);
+}
+
 /* The error where device @i takes no memory of a type; @device may be NULL.  Logged. */
-static cl_int context_refuse(size_t i, const struct device *device, enum import_type type)
+static cl_int context_refuse_device(size_t i, const struct device *device, enum import_type type)
 {
 	const char *why = device ? device->method[type].why : "its properties cannot be read";
 
@@ -316,13 +404,6 @@ static cl_int context_refuse(size_t i, const struct device *device, enum import_
 	return CL_OUT_OF_RESOURCES;
 }
 
-/* A driver may keep a copy of a buffer for each root device of a context. */
-static bool context_is_shared(const struct method_ops *ops, const struct device *a,
-			      const struct device *b)
-{
-	return a->id == b->id || !ops->create || (ops->shares && ops->shares(a) && ops->shares(b));
-}
-
 static cl_int context_refuse_together(const struct device *a, const struct device *b)
 {
 	char *first = device_string(a->id, CL_DEVICE_NAME),
@@ -335,37 +416,29 @@ static cl_int context_refuse_together(const struct device *a, const struct devic
 	return CL_INVALID_OPERATION;
 }
 
-const struct method_ops *context_method(const struct context *context, enum import_type type,
-					size_t *align, cl_int *err)
+cl_int context_refuse(const struct context *context, enum import_type type)
 {
 	const struct device *first = NULL;
 	const struct method_ops *ops = NULL;
 
-	*align = 1;
-	*err = CL_INVALID_PROPERTY;
-	if (!context->num_devices)
-		log_error("the context has no devices");
 	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = context_device(context, i);
 
-		if (!device || !device->method[type].ops) {
-			*err = context_refuse(i, device, type);
-			return NULL;
-		}
-		if (ops && ops != device->method[type].ops) {
-			log_error("the devices of the context take %s by different methods",
-				  type_extension(type));
-			return NULL;
-		}
+		if (!device || !device->method[type].ops)
+			return context_refuse_device(i, device, type);
+		if (ops && ops != device->method[type].ops)
+			break;
 		ops = device->method[type].ops;
 		first = first ? first : device;
-		if (!context_is_shared(ops, first, device)) {
-			*err = context_refuse_together(first, device);
-			return NULL;
-		}
-		*align = *align > device->method[type].align ? *align : device->method[type].align;
+		if (!context_is_shared(ops, first, device))
+			return context_refuse_together(first, device);
 	}
-	return ops;
+	if (ops)
+		log_error("the devices of the context take %s by different methods",
+			  type_extension(type));
+	else
+		log_error("the context has no devices");
+	return CL_INVALID_PROPERTY;
 }
 
 static bool context_data_is(const void *data, const void *ops)
@@ -385,12 +458,6 @@ struct context_data *context_data_add(struct context *context, struct context_da
 	if (winner != mine)
 		mine->ops->free(mine);
 	return winner;
-}
-
-bool context_is_first_import(struct context *context)
-{
-	return !atomic_load_explicit(&context->imported, memory_order_relaxed) &&
-	       !atomic_exchange(&context->imported, true);
 }
 
 cl_platform_id context_platform(const struct context *context)
@@ -422,19 +489,6 @@ bool context_image2d_from_buffer(const struct context *context)
 			return false;
 	}
 	return true;
-}
-
-size_t context_base_align(const struct context *context)
-{
-	size_t align = 1;
-
-	for (size_t i = 0; i < context->num_devices; i++) {
-		const struct device *device = context_device(context, i);
-
-		if (device && device->base_align > align)
-			align = device->base_align;
-	}
-	return align;
 }
 
 size_t context_devices(const struct context *context, const cl_device_id **devices)

@@ -51,29 +51,39 @@ void context_released(cl_context handle, struct context *released, cl_int err);
  */
 bool context_is_owned(cl_context handle);
 
+/* How the devices of a context take a type of memory. */
+struct context_import {
+	/*
+	 * NULL: not all take it, or each by another method.  The driver's own function (no ops->create)
+	 * serves all as soon as it serves one: the driver knows what it does for the others.
+	 */
+	const struct method_ops *ops;
+	struct context *context;
+	const struct device *device; /* the first; of several root devices, each may stand for all */
+	size_t align, base_align;    /* of struct method and struct device: what suffices for all */
+	bool verify;		     /* CLIMPORT_VERIFY=1: an import proves itself with data */
+};
+
 /*
- * The method, if the driver's own function serves @type on one of the devices or more; else NULL.  The
- * driver knows what it does for the others.  IMPORT_TYPES: a type that only a driver can know.
+ * False: something is still unknown.  @type: IMPORT_TYPES for a type that only a driver can know.  Takes no lock.
  */
-const struct method_ops *context_native(const struct context *context, enum import_type type);
+bool context_get_import(const struct context *context, enum import_type type,
+			struct context_import *how);
+
+/*
+ * The same where something is unknown: asks for what is known of the devices (device_get()), which may take long.  So one
+ * call of the application does so once.
+ */
+void context_find_import(struct context *context, enum import_type type,
+			 struct context_import *how);
 
 /**
- * context_method - how all devices of a context take a type of memory
- * @align: set to the alignment that suffices for all devices
- * @err: set where there is no method: CL_INVALID_PROPERTY; CL_OUT_OF_RESOURCES if a device could not be tested; or
- *	CL_INVALID_OPERATION if devices take the memory, and perhaps not in one context
+ * context_refuse - why the devices of a context do not take a type of memory, logged
  *
- * Returns the method, or NULL, logged with the device and the reason.
+ * Returns CL_INVALID_PROPERTY; CL_OUT_OF_RESOURCES if something is unknown of a device; or CL_INVALID_OPERATION if
+ * each device takes the memory, and perhaps not in one context.
  */
-const struct method_ops *context_method(const struct context *context, enum import_type type,
-					size_t *align, cl_int *err);
-
-/*
- * Runs the self-tests of the devices that are not tested yet, or not in full.  One call of the
- * application tests once; the other functions here take what was found, and test only a device that
- * nothing is known of.
- */
-void context_test(const struct context *context);
+cl_int context_refuse(const struct context *context, enum import_type type);
 
 /* Data of a method for a context: the beginning of the method's own structure. */
 struct context_data {
@@ -101,9 +111,6 @@ struct context_data *context_data_get(struct context *context, const struct cont
  */
 struct context_data *context_data_add(struct context *context, struct context_data *data);
 
-/* True once for each context. */
-bool context_is_first_import(struct context *context);
-
 /* The platform of a context; NULL if the properties of no device can be read. */
 cl_platform_id context_platform(const struct context *context);
 
@@ -112,9 +119,6 @@ bool context_is_selected(const struct context *context);
 
 /* Whether the driver creates 2D images from buffers on every device. */
 bool context_image2d_from_buffer(const struct context *context);
-
-/* The strictest base_align of the devices. */
-size_t context_base_align(const struct context *context);
 
 /* The devices of a context, as the application named the devices; returns their number. */
 size_t context_devices(const struct context *context, const cl_device_id **devices);

@@ -309,6 +309,11 @@ static int device_count_unknown(const struct device *device)
 	return count;
 }
 
+bool device_is_whole(const struct device *device)
+{
+	return !device_count_unknown(device);
+}
+
 /* Two threads may ask for a device at once: the first record of which most is known stays. */
 static const struct device *device_publish(struct device *device)
 {
@@ -338,11 +343,11 @@ const struct device *device_get(cl_device_id id)
 	struct device *device;
 	cl_device_id root;
 
-	if (!id || (known && !device_count_unknown(known)))
+	if (!id || (known && device_is_whole(known)))
 		return known;
 	root = device_root(id);
 	known = device_known(root);
-	if (known && !device_count_unknown(known))
+	if (known && device_is_whole(known))
 		return known;
 	device = device_create(root);
 	return device ? device_publish(device) : known;

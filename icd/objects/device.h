@@ -63,6 +63,9 @@ struct device *device_test(cl_device_id root, const struct facts *known);
 const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
 				 char why[FACTS_WHY_SIZE]);
 
+/* Whether nothing is unknown: such a record never changes. */
+bool device_is_whole(const struct device *device);
+
 /* The name of a device in records. */
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
 

@@ -27,24 +27,9 @@ struct handle_slots {
 	struct handle_slot slot[];
 };
 
-static struct handle_slots *handle_table_slots(const struct handle_table *table)
-{
-	return atomic_load_explicit(&table->slots, memory_order_acquire);
-}
-
-static void *slot_key(const struct handle_slot *slot)
-{
-	return atomic_load_explicit(&slot->key, memory_order_acquire);
-}
-
-static void *slot_record(const struct handle_slot *slot)
-{
-	return atomic_load_explicit(&slot->record, memory_order_acquire);
-}
-
 static bool slot_is_taken(const struct handle_slot *slot)
 {
-	const void *key = slot_key(slot);
+	const void *key = slot->key;
 
 	return key && key != GONE;
 }
@@ -61,7 +46,7 @@ static struct handle_slot *slots_find(struct handle_slots *slots, const void *ha
 	if (!slots || !handle)
 		return NULL;
 	for (size_t i = handle_hash(handle) & slots->mask;; i = (i + 1) & slots->mask) {
-		const void *key = slot_key(&slots->slot[i]);
+		const void *key = slots->slot[i].key;
 
 		if (key == handle)
 			return &slots->slot[i];
@@ -79,7 +64,7 @@ static void slots_fill(struct handle_slots *slots, const void *handle, void *rec
 	while (slot_is_taken(&slots->slot[i]))
 		i = (i + 1) & slots->mask;
 	slot = &slots->slot[i];
-	if (!slot_key(slot))
+	if (!slot->key)
 		slots->used++;
 	atomic_store_explicit(&slot->record, record, memory_order_release);
 	atomic_store_explicit(&slot->key, (void *)handle, memory_order_release);
@@ -88,9 +73,9 @@ static void slots_fill(struct handle_slots *slots, const void *handle, void *rec
 /* Slots that are GONE in front of an empty slot are as good as empty. */
 static void slots_sweep(struct handle_slots *slots, size_t i)
 {
-	if (slot_key(&slots->slot[(i + 1) & slots->mask]))
+	if (slots->slot[(i + 1) & slots->mask].key)
 		return;
-	for (; slot_key(&slots->slot[i]) == GONE; i = (i - 1) & slots->mask) {
+	for (; slots->slot[i].key == GONE; i = (i - 1) & slots->mask) {
 		atomic_store_explicit(&slots->slot[i].key, NULL, memory_order_release);
 		slots->used--;
 	}
@@ -106,14 +91,14 @@ static struct handle_slots *slots_create(size_t size, struct handle_slots *old)
 	slots->outgrown = old;
 	for (size_t i = 0; old && i <= old->mask; i++)
 		if (slot_is_taken(&old->slot[i]))
-			slots_fill(slots, slot_key(&old->slot[i]), slot_record(&old->slot[i]));
+			slots_fill(slots, old->slot[i].key, old->slot[i].record);
 	return slots;
 }
 
 /* Makes room for a new key.  False: no memory. */
 static bool handle_table_reserve(struct handle_table *table)
 {
-	struct handle_slots *slots = handle_table_slots(table);
+	struct handle_slots *slots = table->slots;
 
 	if (slots && slots->used <= slots->mask / 2)
 		return true;
@@ -125,9 +110,9 @@ static bool handle_table_reserve(struct handle_table *table)
 
 void *handle_table_peek(const struct handle_table *table, const void *handle)
 {
-	const struct handle_slot *slot = slots_find(handle_table_slots(table), handle);
+	const struct handle_slot *slot = slots_find(table->slots, handle);
 
-	return slot ? slot_record(slot) : NULL;
+	return slot ? slot->record : NULL;
 }
 
 void *handle_table_find(struct handle_table *table, const void *handle)
@@ -153,7 +138,7 @@ void *handle_table_get(struct handle_table *table, const void *handle)
 static bool handle_table_place(struct handle_table *table, const void *handle,
 			       struct handle_record *record) REQUIRES(table->lock)
 {
-	struct handle_slot *slot = slots_find(handle_table_slots(table), handle);
+	struct handle_slot *slot = slots_find(table->slots, handle);
 
 	if (!handle || (!slot && !handle_table_reserve(table)))
 		return false;
@@ -162,7 +147,7 @@ static bool handle_table_place(struct handle_table *table, const void *handle,
 		atomic_store_explicit(&slot->record, record, memory_order_release);
 		return true;
 	}
-	slots_fill(handle_table_slots(table), handle, record);
+	slots_fill(table->slots, handle, record);
 	atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
 	return true;
 }
@@ -213,11 +198,30 @@ void handle_table_retain(struct handle_table *table, const void *handle)
 	lock_release(&table->lock);
 }
 
+static void *handle_table_clear(struct handle_table *table, struct handle_slot *slot)
+	REQUIRES(table->lock)
+{
+	struct handle_slots *slots = table->slots;
+
+	atomic_fetch_sub_explicit(&table->count, 1, memory_order_relaxed);
+	atomic_store_explicit(&slot->key, GONE, memory_order_release);
+	slots_sweep(slots, slot - slots->slot);
+	return slot->record;
+}
+
 void *handle_table_drop(struct handle_table *table, const void *handle)
 {
-	struct handle_record *record = handle_table_find(table, handle);
+	struct handle_slot *slot = slots_find(table->slots, handle);
+	struct handle_record *record = slot ? slot->record : NULL;
 
-	return record && !--record->handles ? handle_table_remove(table, handle) : NULL;
+	return record && !--record->handles ? handle_table_clear(table, slot) : NULL;
+}
+
+void *handle_table_remove(struct handle_table *table, const void *handle)
+{
+	struct handle_slot *slot = slots_find(table->slots, handle);
+
+	return slot ? handle_table_clear(table, slot) : NULL;
 }
 
 void *handle_table_release(struct handle_table *table, const void *handle)
@@ -255,19 +259,6 @@ bool handle_table_undo_release(struct handle_table *table, const void *handle, v
 	return undone;
 }
 
-void *handle_table_remove(struct handle_table *table, const void *handle)
-{
-	struct handle_slots *slots = handle_table_slots(table);
-	struct handle_slot *slot = slots_find(slots, handle);
-
-	if (!slot)
-		return NULL;
-	atomic_fetch_sub_explicit(&table->count, 1, memory_order_relaxed);
-	atomic_store_explicit(&slot->key, GONE, memory_order_release);
-	slots_sweep(slots, slot - slots->slot);
-	return slot_record(slot);
-}
-
 /* A table that has grown is walked from the start. */
 void *handle_table_next(struct handle_table *table, struct handle_cursor *cursor)
 {
@@ -275,14 +266,14 @@ void *handle_table_next(struct handle_table *table, struct handle_cursor *cursor
 	struct handle_slots *slots;
 
 	lock_acquire(&table->lock);
-	slots = handle_table_slots(table);
+	slots = table->slots;
 	if (cursor->slots != slots)
 		*cursor = (struct handle_cursor){ slots, 0 };
 	while (slots && !record && cursor->next <= slots->mask) {
 		const struct handle_slot *slot = &slots->slot[cursor->next++];
 
 		if (slot_is_taken(slot))
-			record = slot_record(slot);
+			record = slot->record;
 	}
 	if (record)
 		handle_record_hold(record);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "icd/error.h"
+#include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "util/log.h"
 
@@ -24,42 +26,69 @@ void memobj_put(struct memobj *obj)
 	while (obj && handle_record_put(&obj->record)) {
 		struct memobj *parent = obj->parent;
 
-		import_put(obj->region);
 		if (obj->hidden)
 			obj->method->release_hidden(obj->hidden);
-		free(obj);
+		if (parent)
+			free(obj);
+		else
+			import_put(obj->region);
 		obj = parent;
 	}
 }
 
-/* Adds the record of an object, and the object's handle on its parent. */
-static bool memobj_publish(struct memobj *obj)
+void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
 {
-	bool added;
-
-	lock_acquire(&memobj_table.lock);
-	added = handle_table_set(&memobj_table, obj->handle, obj);
-	if (added && obj->parent) {
-		obj->parent->record.handles++;
-		memobj_hold(obj->parent);
-	}
-	lock_release(&memobj_table.lock);
-	return added;
+	(void)mem;
+	import_put(region);
 }
 
+cl_int memobj_watch(cl_mem mem, struct import_region *region,
+		    void(CL_CALLBACK *destroyed)(cl_mem mem, void *region))
+{
+	cl_int err;
+
+	import_hold(region);
+	err = next.clSetMemObjectDestructorCallback(mem, destroyed, region);
+	if (err) {
+		error_of_driver("clSetMemObjectDestructorCallback", err);
+		import_put(region);
+	}
+	return err;
+}
+
+cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err)
+{
+	if (!mem)
+		return NULL;
+	*err = memobj_watch(mem, region, memobj_destroyed);
+	if (!*err)
+		return mem;
+	next.clReleaseMemObject(mem);
+	return NULL;
+}
+
+/* The record of an import is behind the region; another object has a handle on its parent. */
 cl_int memobj_add(const struct memobj *like)
 {
-	struct memobj *obj = malloc(sizeof(*obj));
+	struct memobj *obj = like->parent ? malloc(sizeof(*obj)) : (void *)(like->region + 1);
+	bool is_added = false;
 
-	if (obj)
+	if (obj) {
 		*obj = *like;
-	if (!obj || !memobj_publish(obj)) {
-		log_error("no memory for the record of an import");
-		free(obj);
-		return CL_OUT_OF_HOST_MEMORY;
+		lock_acquire(&memobj_table.lock);
+		is_added = handle_table_set(&memobj_table, obj->handle, obj);
+		if (is_added && obj->parent) {
+			obj->parent->record.handles++;
+			memobj_hold(obj->parent);
+		}
+		lock_release(&memobj_table.lock);
 	}
-	import_hold(obj->region);
-	return CL_SUCCESS;
+	if (is_added)
+		return CL_SUCCESS;
+	log_error("no memory for the record of an import");
+	if (like->parent)
+		free(obj);
+	return CL_OUT_OF_HOST_MEMORY;
 }
 
 /*

@@ -2,8 +2,8 @@
 /*
  * Memory objects that are imports, and memory objects that are made from imports.
  *
- * An import's record is in the table while the application can name the object.  Destructor
- * callbacks of the driver decide only when the memory may go (memobj_watch.h).
+ * An import's record is in the table while the application can name the object.  When the memory may go, a
+ * destructor callback decides: the driver alone knows when the last command that uses an object is done.
  */
 #ifndef ICD_OBJECTS_MEMOBJ_H
 #define ICD_OBJECTS_MEMOBJ_H
@@ -20,7 +20,7 @@ struct memobj {
 	struct handle_record record; /* handles: the application's references, and children */
 	cl_mem handle;
 	cl_context context;	      /* of the import; the context's record may be gone */
-	struct import_region *region; /* held */
+	struct import_region *region; /* held, by the import's record */
 	size_t origin;		      /* bytes from region->addr */
 	bool bracket;		      /* commands are bracketed: import_needs_bracket() */
 	struct memobj *parent;	      /* held; NULL for an import */
@@ -77,10 +77,29 @@ cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queu
 			      const cl_mem *imports, cl_event wait, cl_event *event);
 
 /**
+ * memobj_watch - hold a region until the driver has destroyed @mem
+ * @destroyed: called with the region, and gives up a reference to it: memobj_destroyed(),
+ *	or a function that calls memobj_destroyed() last
+ *
+ * Returns CL_SUCCESS or the driver's error; then nothing is held.
+ */
+cl_int memobj_watch(cl_mem mem, struct import_region *region,
+		    void(CL_CALLBACK *destroyed)(cl_mem mem, void *region));
+
+void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region);
+
+/*
+ * @mem, a buffer of a test's, which holds the region until the driver has destroyed it.  NULL: @mem is NULL, or is
+ * released, and @err is set.
+ */
+cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err);
+
+/**
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller
  *
- * Holds like->region and like->parent.  like->hidden is taken over on success only.
+ * The region of an import has room for the record (struct import_desc).  Holds like->parent.  On success takes over like->hidden and, of an import, like->region; the region of another object
+ * is held by the parent.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */

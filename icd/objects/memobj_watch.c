@@ -13,26 +13,6 @@
 #include "util/shortage.h"
 #include "util/thread.h"
 
-void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
-{
-	(void)mem;
-	import_put(region);
-}
-
-cl_int memobj_watch(cl_mem mem, struct import_region *region,
-		    void(CL_CALLBACK *destroyed)(cl_mem mem, void *region))
-{
-	cl_int err;
-
-	import_hold(region);
-	err = next.clSetMemObjectDestructorCallback(mem, destroyed, region);
-	if (err) {
-		error_of_driver("clSetMemObjectDestructorCallback", err);
-		import_put(region);
-	}
-	return err;
-}
-
 /*
  * A driver's object holds memory and parent, which the driver does not know.  A driver that bears no
  * calls in its callbacks may end a part in the application's release of the part: the part's hold
@@ -283,15 +263,4 @@ cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent)
 		memobj_part_destroy(part);
 	}
 	return err;
-}
-
-cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err)
-{
-	if (!mem)
-		return NULL;
-	*err = memobj_watch(mem, region, memobj_destroyed);
-	if (!*err)
-		return mem;
-	next.clReleaseMemObject(mem);
-	return NULL;
 }

@@ -12,6 +12,7 @@
 
 #include "import/export/export.h"
 #include "import/kinds/ranges.h"
+#include "import/import.h"
 #include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/lock.h"
@@ -337,7 +338,7 @@ void gdmabuf_watch_end(const struct gdmabuf_watch *watch)
 	gdmabuf_context_put(ctx);
 }
 
-const char *gdmabuf_watch_describe(void)
+const char *import_describe_kept(void)
 {
 	THREAD_NO_CANCEL();
 

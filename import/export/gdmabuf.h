@@ -63,7 +63,4 @@ bool gdmabuf_watch_is_current(const struct gdmabuf_watch *watch);
  */
 void gdmabuf_watch_end(const struct gdmabuf_watch *watch);
 
-/* What gdmabuf_probe() says, as a clause for `climport info`. */
-const char *gdmabuf_watch_describe(void);
-
 #endif

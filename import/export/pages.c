@@ -9,6 +9,7 @@
 #include "import/export/export.h"
 #include "import/ops.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 /* Memory of a memfd, whose descriptor udmabuf has to find. */
 struct pages_sample {
@@ -44,6 +45,7 @@ int import_pages(const struct import_region *region, struct import_pages *out)
 static void pages_sample_unpin(struct import_region *region)
 {
 	struct pages_sample *s = (struct pages_sample *)region;
+	THREAD_NO_CANCEL();
 
 	munmap(region->addr, region->size);
 	close(s->memfd);

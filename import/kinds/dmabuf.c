@@ -18,6 +18,7 @@
 #include "import/kinds/maps.h"
 #include "import/ops.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 #ifndef DMA_BUF_MAGIC
 #define DMA_BUF_MAGIC 0x444d4142
@@ -107,6 +108,7 @@ static int dmabuf_map_whole(struct import_region *region, bool optional)
 
 static int dmabuf_pin(const struct import_desc *desc, struct import_region *region)
 {
+	THREAD_NO_CANCEL();
 	int fd = -1, ret = dmabuf_read_descriptor(desc->memory, &fd);
 
 	if (!ret)
@@ -129,6 +131,8 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 
 static void dmabuf_unpin(struct import_region *region)
 {
+	THREAD_NO_CANCEL();
+
 	if (region->addr)
 		munmap(region->addr, region->size);
 	descriptor_close(region->fd, &region->id);

@@ -114,7 +114,7 @@ static int host_pin(const struct import_desc *desc, struct import_region *region
 
 static void host_unpin(struct import_region *region)
 {
-	if (!host_is_aligned(region))
+	if (region->pages.last)
 		host_unaligned_remove(region);
 }
 

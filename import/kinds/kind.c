@@ -174,10 +174,8 @@ static enum store kind_store_of(const struct maps_mapping *m)
 	return store;
 }
 
-enum import_kind maps_kind(const struct maps_mapping *m)
+enum import_kind maps_kind_of_file(const struct maps_mapping *m)
 {
-	if (!maps_has_file(m))
-		return m->shared ? IMPORT_OTHER : IMPORT_ANONYMOUS;
 	switch (kind_store_of(m)) {
 	case ON_DISK:
 		return m->shared ? IMPORT_FILE_SHARED : IMPORT_FILE_PRIVATE;

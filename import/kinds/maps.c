@@ -25,8 +25,9 @@
 #include <unistd.h>
 
 #include "import/import.h"
-#include "util/log.h"
 #include "util/fork.h"
+#include "util/log.h"
+#include "util/thread.h"
 
 /* linux/fs.h of 6.11; Debian 12's is older. */
 struct procmap_query_v1 {
@@ -94,6 +95,7 @@ static int maps_query_fd_open(void)
 /* Opens the maps anew unless a thread already replaced @stale. */
 static int maps_query_file_open(struct query_file *file, int stale)
 {
+	THREAD_NO_CANCEL();
 	int fd = maps_query_fd_open();
 	struct stat st;
 
@@ -119,43 +121,6 @@ static bool maps_query_file_is_open(struct query_file *file, int fd)
 	       st.st_ino == atomic_load_explicit(&file->inode, memory_order_relaxed);
 }
 
-/* @name: of NAME_ROOM bytes, or NULL */
-static int maps_query_once(int fd, uintptr_t at, struct maps_mapping *found, char *name)
-{
-	struct procmap_query_v1 query = {
-		.size = sizeof(query),
-		.query_addr = at,
-		.query_flags = VMA_COVERING_OR_NEXT,
-		.vma_name_size = name ? NAME_ROOM : 0,
-		.vma_name_addr = (uintptr_t)name,
-	};
-
-	if (ioctl(fd, PROCMAP_QUERY_V1, &query))
-		return -errno;
-	if (name && !query.vma_name_size)
-		name[0] = '\0';
-	found->start = query.vma_start;
-	found->end = query.vma_end;
-	found->access = (query.vma_flags & VMA_READABLE ? IMPORT_READ : 0) |
-			(query.vma_flags & VMA_WRITABLE ? IMPORT_WRITE : 0);
-	found->device = makedev(query.dev_major, query.dev_minor);
-	found->inode = query.inode;
-	found->offset = query.vma_offset;
-	found->shared = query.vma_flags & VMA_SHARED;
-	return 0;
-}
-
-static bool maps_is_answer(int ret)
-{
-	return !ret || ret == -ENOENT || ret == -ENAMETOOLONG;
-}
-
-/* The answers of kernels without the query; a lack of descriptors or memory is no answer. */
-static bool maps_is_missing(int ret)
-{
-	return ret == -ENOTTY || ret == -EINVAL;
-}
-
 /*
  * A descriptor of the maps, or -1.  A program may close the descriptor, and open a new file at the
  * number.  The maps are then opened once more, and the number is left alone.
@@ -171,16 +136,41 @@ static int maps_query_descriptor(void)
 	return maps_query_file_is_open(file, fd) ? fd : maps_query_file_open(file, fd);
 }
 
-/* The first mapping with an end after @at: 0, -ENOENT without such a mapping, or -EOPNOTSUPP. */
+/*
+ * The first mapping with an end after @at: 0, -ENOENT without such a mapping, -ENAMETOOLONG, or -EOPNOTSUPP.  A kernel
+ * without the query says ENOTTY or EINVAL; a lack of descriptors or memory is no answer, and a later call asks again.
+ * @name: of NAME_ROOM bytes, or NULL
+ */
 static int maps_query_mapping(int fd, uintptr_t at, struct maps_mapping *found, char *name)
 {
-	int ret = fd < 0 ? -EOPNOTSUPP : maps_query_once(fd, at, found, name);
+	struct procmap_query_v1 query = {
+		.size = sizeof(query),
+		.query_addr = at,
+		.query_flags = VMA_COVERING_OR_NEXT,
+		.vma_name_size = name ? NAME_ROOM : 0,
+		.vma_name_addr = (uintptr_t)name,
+	};
 
-	if (maps_is_answer(ret))
-		return ret;
-	if (maps_is_missing(ret))
-		atomic_store_explicit(&query_missing, true, memory_order_relaxed);
-	return -EOPNOTSUPP;
+	if (fd < 0)
+		return -EOPNOTSUPP;
+	if (ioctl(fd, PROCMAP_QUERY_V1, &query)) {
+		if (errno == ENOENT || errno == ENAMETOOLONG)
+			return -errno;
+		if (errno == ENOTTY || errno == EINVAL)
+			atomic_store_explicit(&query_missing, true, memory_order_relaxed);
+		return -EOPNOTSUPP;
+	}
+	if (name && !query.vma_name_size)
+		name[0] = '\0';
+	found->start = query.vma_start;
+	found->end = query.vma_end;
+	found->access = (query.vma_flags & VMA_READABLE ? IMPORT_READ : 0) |
+			(query.vma_flags & VMA_WRITABLE ? IMPORT_WRITE : 0);
+	found->device = makedev(query.dev_major, query.dev_minor);
+	found->inode = query.inode;
+	found->offset = query.vma_offset;
+	found->shared = query.vma_flags & VMA_SHARED;
+	return 0;
 }
 
 /* One line of the maps: "start-end rwxp offset major:minor inode   name" */
@@ -219,6 +209,7 @@ static int maps_walk_step(struct walk *walk, const struct maps_mapping *m)
 
 static int maps_walk_file(struct walk *walk)
 {
+	THREAD_NO_CANCEL();
 	FILE *maps = fopen("/proc/self/maps", "re");
 	struct maps_mapping m = { 0 };
 	char *line = NULL;
@@ -236,31 +227,26 @@ static int maps_walk_file(struct walk *walk)
 	return ret > 0 ? log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at) : ret;
 }
 
-static int maps_walk_queries(struct walk *walk)
-{
-	struct maps_mapping m = { 0 };
-	int fd = maps_query_descriptor(), ret;
-
-	do {
-		ret = maps_query_mapping(fd, walk->at, &m, NULL);
-		if (ret == -EOPNOTSUPP)
-			return maps_walk_file(walk);
-		if (ret)
-			return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
-		ret = maps_walk_step(walk, &m);
-	} while (ret > 0);
-	return ret;
-}
-
 int maps_for_each(const void *addr, size_t size,
 		  int (*visit)(const struct maps_mapping *mapping, void *arg), void *arg)
 {
 	uintptr_t start = (uintptr_t)addr;
 	struct walk walk = { start, start + size, visit, arg };
+	struct maps_mapping m = { 0 };
+	int fd, ret;
 
 	if (walk.end < start)
 		return log_errno(ERANGE, "%#zx bytes at %p exceed the address space", size, addr);
-	return maps_walk_queries(&walk);
+	fd = maps_query_descriptor();
+	do {
+		ret = maps_query_mapping(fd, walk.at, &m, NULL);
+		if (ret == -EOPNOTSUPP)
+			return maps_walk_file(&walk);
+		if (ret)
+			return log_errno(EFAULT, "host memory at %#lx is not mapped", walk.at);
+		ret = maps_walk_step(&walk, &m);
+	} while (ret > 0);
+	return ret;
 }
 
 struct wish {

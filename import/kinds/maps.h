@@ -62,7 +62,14 @@ char *maps_name(uintptr_t addr);
 int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have,
 	       unsigned int *kinds);
 
-/* kind.c: the kind of memory; costs a system call where a file is mapped. */
-enum import_kind maps_kind(const struct maps_mapping *m);
+/* kind.c: the kind of memory of a mapping of a file; may cost a system call. */
+enum import_kind maps_kind_of_file(const struct maps_mapping *m);
+
+static inline enum import_kind maps_kind(const struct maps_mapping *m)
+{
+	if (maps_has_file(m))
+		return maps_kind_of_file(m);
+	return m->shared ? IMPORT_OTHER : IMPORT_ANONYMOUS;
+}
 
 #endif /* IMPORT_KINDS_MAPS_H */

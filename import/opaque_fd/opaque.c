@@ -18,6 +18,7 @@
 #include "util/fork.h"
 #include "util/log.h"
 #include "util/shortage.h"
+#include "util/thread.h"
 
 /* Kept buffers: parts of the process's limit of descriptors. */
 #define OPAQUE_ALLOCATED_PART 16u
@@ -207,25 +208,20 @@ static int opaque_of_foreign(const struct opaque_want *want, const struct import
 	return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
 }
 
-/* The origin comes first, since its address stays. */
-static int opaque_of_dmabuf(const struct opaque_want *want, const struct import_region *region,
-			    struct opaque *opaque, struct import_opaque *out)
-{
-	int ret = opaque_by_origin(want, region, opaque, out);
-
-	return ret == -ENOENT ? opaque_of_foreign(want, region, opaque, out) : ret;
-}
-
+/* The origin of a dma-buf comes first, since its address stays. */
 static int opaque_of_region(const struct opaque_want *want, const struct import_region *region,
 			    struct opaque *opaque, struct import_opaque *out)
 {
-	if (region->fd >= 0)
-		return opaque_of_dmabuf(want, region, opaque, out);
-	return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
+	int ret;
+
+	if (region->fd < 0)
+		return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
+	ret = opaque_by_origin(want, region, opaque, out);
+	return ret == -ENOENT ? opaque_of_foreign(want, region, opaque, out) : ret;
 }
 
-int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-	       struct opaque **opaque, struct import_opaque *out)
+int import_opaque(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+		  struct opaque **opaque, struct import_opaque *out)
 {
 	struct opaque_want want = {
 		.uuid = uuid,
@@ -242,7 +238,7 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	do {
 		ret = opaque_of_region(&want, region, o, &made);
 		want.may_keep = false; /* asked once for an import */
-	} while (shortage_retry(&retry, ret));
+	} while (ret && shortage_retry(&retry, ret));
 	log_resume(ret);
 	if (ret) {
 		free(o);
@@ -268,14 +264,14 @@ static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uui
 
 	do
 		ret = opaque_by_own_pages(uuid, opaque->address, opaque->size, out);
-	while (shortage_retry(&retry, ret));
+	while (ret && shortage_retry(&retry, ret));
 	if (!ret)
 		opaque_cache_put(&opaque->hold);
 	return ret;
 }
 
-int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
-		     struct import_opaque *out)
+int import_opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+			    struct import_opaque *out)
 {
 	if (!opaque_is_part(opaque, out))
 		return -EOPNOTSUPP;
@@ -291,7 +287,7 @@ static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid, b
 
 	do
 		ret = opaque_cache_open(&opaque->hold, uuid, &fd);
-	while (shortage_retry(&retry, ret));
+	while (ret && shortage_retry(&retry, ret));
 	if (ret)
 		return ret;
 	out->fd = fd;
@@ -304,8 +300,8 @@ static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid, b
  * A registration as a whole may have pages that no device pins, or more pages than the device can
  * pin.  An import works at least where it works without the registration.
  */
-int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE], bool may_keep,
-		struct import_opaque *out)
+int import_opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+		       bool may_keep, struct import_opaque *out)
 {
 	bool is_part = opaque_is_part(opaque, out);
 	int ret;
@@ -315,18 +311,20 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 	log_hold();
 	ret = opaque_open_whole(opaque, uuid, may_keep, out);
 	log_resume(ret && !is_part);
-	return ret && is_part ? opaque_open_part(opaque, uuid, out) : ret;
+	return ret && is_part ? import_opaque_open_part(opaque, uuid, out) : ret;
 }
 
 void opaque_put(struct opaque *opaque)
 {
+	THREAD_NO_CANCEL();
+
 	if (!opaque)
 		return;
 	opaque_put_resources(opaque);
 	free(opaque);
 }
 
-static _Atomic(opaque_forget_fn) opaque_forgetter;
+static void (*_Atomic opaque_forgetter)(uint64_t kept);
 static atomic_bool opaque_exits;
 
 static void opaque_begin_exit(void)
@@ -338,7 +336,7 @@ static void opaque_begin_exit(void)
  * Exit handlers run youngest first.  The caller's driver works already, so the driver's handlers are
  * older than this one.  A child's driver may be younger than the parent's handler.
  */
-void opaque_on_forget(opaque_forget_fn forget)
+void import_on_forget(void (*forget)(uint64_t kept))
 {
 	static _Atomic uint32_t process; /* that has the handler */
 	uint32_t now = fork_generation();
@@ -350,7 +348,7 @@ void opaque_on_forget(opaque_forget_fn forget)
 
 void opaque_forget(uint64_t kept)
 {
-	opaque_forget_fn forget = atomic_load(&opaque_forgetter);
+	void (*forget)(uint64_t kept) = atomic_load(&opaque_forgetter);
 
 	if (forget && !atomic_load(&opaque_exits))
 		forget(kept);
@@ -365,13 +363,13 @@ static bool opaque_give_up(uint32_t count)
 
 static struct shortage_giver opaque_giver = { .give_up = opaque_give_up };
 
-void opaque_on_shortage(bool (*give_up)(uint32_t count))
+void import_on_shortage(bool (*give_up)(uint32_t count))
 {
 	atomic_store(&opaque_kept_give_up, give_up);
 	shortage_add_giver(&opaque_giver);
 }
 
-unsigned int opaque_share_most(enum import_share share)
+unsigned int import_share_most(enum import_share share)
 {
 	switch (share) {
 	case IMPORT_SHARE_UNASKED:

@@ -7,6 +7,7 @@
 #include "import/opaque_fd/exporter.h"
 #include "import/ops.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 #define SIZE 4096
 
@@ -19,6 +20,7 @@ struct sample {
 static void sample_unpin(struct import_region *region)
 {
 	struct sample *s = (struct sample *)region;
+	THREAD_NO_CANCEL();
 
 	s->exporter->sample_free(&s->memory);
 }

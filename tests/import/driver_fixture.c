@@ -104,7 +104,7 @@ static int driver_open(struct driver_import *import, int device)
 	import->fd = driver_find(import->out.kept, device);
 	if (import->fd >= 0)
 		return 0;
-	ret = opaque_open(import->opaque, fake_rm.gpu[device].uuid, true, &import->out);
+	ret = import_opaque_open(import->opaque, fake_rm.gpu[device].uuid, true, &import->out);
 	if (ret)
 		return ret;
 	if (import->out.kept)
@@ -130,7 +130,7 @@ int driver_try(uintptr_t address, size_t size, int device, struct driver_import 
 		.fd = -1,
 		.access = IMPORT_READ | IMPORT_WRITE,
 	};
-	int ret = opaque_get(&region, fake_rm.gpu[device].uuid, &import->opaque, &import->out);
+	int ret = import_opaque(&region, fake_rm.gpu[device].uuid, &import->opaque, &import->out);
 
 	if (ret)
 		return ret;
@@ -178,7 +178,7 @@ void driver_begin(void)
 	EXPECT(p != MAP_FAILED);
 	if (!fake_rm.is_present)
 		fake_rm_reset(DRIVER_DEVICES);
-	opaque_on_forget(driver_forget);
+	import_on_forget(driver_forget);
 	for (int device = 0; device < DRIVER_DEVICES; device++) {
 		EXPECT_EQ(driver_try((uintptr_t)p + (size_t)device * page, page, device, &import),
 			  0);

@@ -46,7 +46,7 @@ void driver_put(struct driver_import *import);
 /* An import that is released at once: its name, or 0 for pages that are the import's alone. */
 uint64_t driver_once(uintptr_t address, size_t size);
 
-/* The driver's function for opaque_on_forget(). */
+/* The driver's function for import_on_forget(). */
 void driver_forget(uint64_t kept);
 
 /* How often the function was called, and the last name. */

@@ -18,7 +18,7 @@
 static int dmabuf_get_region(int fd, size_t size, unsigned int access,
 			     struct import_region **region)
 {
-	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, access, false };
+	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, access, false, 0 };
 
 	*region = NULL;
 	return import_get(&desc, region);
@@ -128,7 +128,7 @@ TEST_EACH(
 TEST(write_only, "A write-only descriptor is refused, also where the CPU needs no mapping.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_WRONLY);
-	const struct import_desc desc = { IMPORT_DMABUF, &fd, PAGE, BOTH, true };
+	const struct import_desc desc = { IMPORT_DMABUF, &fd, PAGE, BOTH, true, 0 };
 	struct import_region *r;
 
 	EXPECT_EQ(import_get(&desc, &r), -EOPNOTSUPP);
@@ -152,7 +152,9 @@ TEST(not_a_dmabuf, "A descriptor of any other file is an error that names the fi
 
 TEST(by_value, "A descriptor that is passed by value is an error, not a crash.")
 {
-	const struct import_desc desc = { IMPORT_DMABUF, (void *)(intptr_t)5, PAGE, BOTH, false };
+	const struct import_desc desc = {
+		IMPORT_DMABUF, (void *)(intptr_t)5, PAGE, BOTH, false, 0
+	};
 	struct import_region *r;
 
 	EXPECT_EQ(import_get(&desc, &r), -EBADF);
@@ -222,7 +224,7 @@ TEST(sync_interrupted, "If a signal interrupts DMA_BUF_IOCTL_SYNC, the ioctl is 
 TEST(closed, "If the program closed the descriptor, a new file with the number stays open.")
 {
 	int fd = fake_dmabuf_open(4096, O_RDWR), own, other;
-	struct import_desc desc = { IMPORT_DMABUF, &fd, 4096, IMPORT_READ, false };
+	struct import_desc desc = { IMPORT_DMABUF, &fd, 4096, IMPORT_READ, false, 0 };
 	struct import_region *r = NULL;
 
 	EXPECT_EQ(import_get(&desc, &r), 0);

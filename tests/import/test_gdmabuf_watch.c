@@ -10,6 +10,7 @@
 #include "fake_gdmabuf.h"
 #include "harness.h"
 #include "import/export/gdmabuf.h"
+#include "import/import.h"
 #include "process.h"
 #include "util/log.h"
 
@@ -54,7 +55,7 @@ static void gdmabuf_watches(void)
 	EXPECT_EQ(fake_gdmabuf.watches, 1);
 	gdmabuf_watch_end(&watch);
 	EXPECT_EQ(fake_gdmabuf.watches, 0);
-	EXPECT(!strcmp(gdmabuf_watch_describe(), "the kernel module gdmabuf tells of changes"));
+	EXPECT(!strcmp(import_describe_kept(), "the kernel module gdmabuf tells of changes"));
 }
 
 TEST(gdmabuf, "If the module is loaded, it watches memory of any kind.")
@@ -133,7 +134,7 @@ static void gdmabuf_open_fails(void)
 	p = gdmabuf_memory(MAP_PRIVATE);
 	fake_gdmabuf.open_error = gdmabuf_row->error;
 	EXPECT_EQ(gdmabuf_probe(), gdmabuf_row->ret);
-	EXPECT(!strcmp(gdmabuf_watch_describe(), gdmabuf_row->why));
+	EXPECT(!strcmp(import_describe_kept(), gdmabuf_row->why));
 	EXPECT(!*log_last());
 	EXPECT_EQ(gdmabuf_try(p, SIZE, &watch), gdmabuf_row->ret);
 	EXPECT(strstr(log_last(), "/dev/gdmabuf: "));

@@ -21,7 +21,7 @@ static char *host_map_pages(void)
 static int host_get_region(void *addr, size_t size, unsigned int access,
 			   struct import_region **region)
 {
-	const struct import_desc desc = { IMPORT_HOST, addr, size, access, false };
+	const struct import_desc desc = { IMPORT_HOST, addr, size, access, false, 0 };
 
 	*region = NULL;
 	return import_get(&desc, region);

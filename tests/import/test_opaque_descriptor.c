@@ -46,7 +46,7 @@ static void opaque_descriptor_begin(void)
 	}
 	/* The first use makes the objects that live as long as the process. */
 	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(opaque_get(&r, uuid[i], &o, &out), 0);
+		EXPECT_EQ(import_opaque(&r, uuid[i], &o, &out), 0);
 		opaque_descriptor_put(o, &out);
 	}
 	munmap(p, PAGE);
@@ -93,7 +93,7 @@ static int opaque_descriptor_get_error(const struct import_region *region, const
 {
 	struct import_opaque out = { .fd = -7 };
 	struct opaque *o = NULL;
-	int fds = process_count_descriptors(), ret = opaque_get(region, of, &o, &out);
+	int fds = process_count_descriptors(), ret = import_opaque(region, of, &o, &out);
 
 	EXPECT(!o);
 	EXPECT_EQ(out.fd, -7);
@@ -106,7 +106,7 @@ static struct opaque *opaque_descriptor_get(const struct import_region *region,
 {
 	struct opaque *o = NULL;
 
-	EXPECT_EQ(opaque_get(region, of, &o, out), 0);
+	EXPECT_EQ(import_opaque(region, of, &o, out), 0);
 	return o;
 }
 
@@ -270,10 +270,10 @@ OPAQUE_TEST(registered,
 	EXPECT(first.kept);
 	EXPECT_EQ(second.kept, first.kept);
 	EXPECT_EQ(first.fd, -1);
-	EXPECT_EQ(opaque_open(o, uuid[0], true, &first), 0);
+	EXPECT_EQ(import_opaque_open(o, uuid[0], true, &first), 0);
 	EXPECT(fake_opaque_read(first.fd, &seen));
 	EXPECT(seen.memory == fake_cuda_memory(p));
-	EXPECT_EQ(opaque_open(q, uuid[1], true, &second), -EXDEV);
+	EXPECT_EQ(import_opaque_open(q, uuid[1], true, &second), -EXDEV);
 	opaque_descriptor_put(o, &first);
 	opaque_put(q);
 	memory_free(p);
@@ -292,7 +292,7 @@ OPAQUE_TEST(registered_freed,
 	r = region_at(p, PAGE);
 	o = opaque_descriptor_get(&r, uuid[0], &out);
 	fake_cuda_vmm_replace(p);
-	EXPECT_EQ(opaque_open(o, uuid[0], true, &out), -ENODEV);
+	EXPECT_EQ(import_opaque_open(o, uuid[0], true, &out), -ENODEV);
 	EXPECT_EQ(out.fd, -1);
 	opaque_put(o);
 	memory_free(p);
@@ -310,7 +310,7 @@ OPAQUE_TEST(every_failure, "If any call of CUDA fails, the import fails and leav
 		int ret;
 
 		fake_cuda_fail(NULL, n, 999);
-		ret = opaque_get(&r, uuid[0], &o, &out);
+		ret = import_opaque(&r, uuid[0], &o, &out);
 		failed = fake_cuda_has_failed();
 		fake_cuda_fail(NULL, 0, 0);
 		EXPECT(!ret == !!o);
@@ -333,7 +333,7 @@ static void *one_device(void *arg)
 	/* Memory of the host is for every device. */
 	for (int i = 0; i < DEVICES; i++) {
 		memset(id, i + 1, sizeof(id));
-		EXPECT_EQ(opaque_get(&r, id, &o, &out), 0);
+		EXPECT_EQ(import_opaque(&r, id, &o, &out), 0);
 		opaque_descriptor_put(o, &out);
 	}
 	return NULL;

@@ -554,7 +554,7 @@ WATCHED_TEST(sample,
 		struct import_opaque out;
 
 		EXPECT_EQ(import_sample(OPAQUE_BY_RM, fake_rm.gpu[0].uuid, &sample), 0);
-		EXPECT_EQ(import_opaque(sample, fake_rm.gpu[0].uuid, &out), 0);
+		EXPECT_EQ(import_opaque(sample, fake_rm.gpu[0].uuid, &sample->opaque, &out), 0);
 		EXPECT(out.fd >= 0);
 		close(out.fd);
 		import_put(sample);

@@ -186,9 +186,9 @@ WATCHED_TEST(
 	EXPECT(watched_use(p));
 	i = driver_get(p, SIZE);
 	EXPECT(i.out.kept);
-	EXPECT_EQ(opaque_share_most(i.out.share), 32);
+	EXPECT_EQ(import_share_most(i.out.share), 32);
 	process_limit_descriptors(256, &before);
-	EXPECT_EQ(opaque_share_most(i.out.share), 8);
+	EXPECT_EQ(import_share_most(i.out.share), 8);
 	driver_put(&i);
 }
 
@@ -366,7 +366,7 @@ static void limits_block(uint64_t kept)
 
 WATCHED_TEST(forked_blocked, "A driver that does not answer holds a fork up for a moment at most.")
 {
-	opaque_on_forget(limits_block);
+	import_on_forget(limits_block);
 	watched_use(watched_map());
 	limits_fork();
 	EXPECT_EQ(driver_forgotten, 0);
@@ -401,7 +401,7 @@ static void limits_exit(void)
 	EXPECT(!atexit(limits_end_driver));
 	watched_is_patient = true; /* the exit waits for the driver, however slow it is */
 	watched_reset();
-	opaque_on_forget(limits_forget_slowly);
+	import_on_forget(limits_forget_slowly);
 	for (int i = 0; i < 8; i++) {
 		p[i] = watched_map();
 		EXPECT(watched_use(p[i]));

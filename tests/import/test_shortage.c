@@ -119,12 +119,12 @@ static int shortage_get_opaque(const struct import_region *region)
 {
 	struct import_opaque out;
 	struct opaque *o;
-	int ret = opaque_get(region, uuid, &o, &out);
+	int ret = import_opaque(region, uuid, &o, &out);
 
 	if (ret)
 		return ret;
 	if (out.fd < 0)
-		ret = opaque_open(o, uuid, true, &out);
+		ret = import_opaque_open(o, uuid, true, &out);
 	if (!ret)
 		close(out.fd);
 	opaque_put(o);

@@ -45,7 +45,7 @@ static int result_wait(struct result *r)
 static struct import_region *region_create(int *fd)
 {
 	struct import_region *r = NULL;
-	struct import_desc desc = { IMPORT_DMABUF, fd, PAGE, BOTH, false };
+	struct import_desc desc = { IMPORT_DMABUF, fd, PAGE, BOTH, false, 0 };
 
 	*fd = fake_dmabuf_open(PAGE, O_RDWR);
 	EXPECT_EQ(import_get(&desc, &r), 0);

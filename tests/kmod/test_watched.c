@@ -186,7 +186,7 @@ static void imports_begin(void)
 {
 	close(gdm_open());
 	fake_rm_reset(DRIVER_DEVICES);
-	opaque_on_forget(driver_forget);
+	import_on_forget(driver_forget);
 }
 
 /*

@@ -94,7 +94,7 @@ TEST(refused_import,
 	EXPECT_EQ(import_get(&desc, &region), 0);
 	close(fd);
 	EXPECT(region->addr);
-	EXPECT_EQ(import_opaque(region, uuid, &opaque), -EOPNOTSUPP);
+	EXPECT_EQ(import_opaque(region, uuid, &region->opaque, &opaque), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), RM_REFUSAL));
 	import_put(region);
 }

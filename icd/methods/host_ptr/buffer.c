@@ -5,7 +5,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/part.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 
@@ -25,6 +25,20 @@ static struct host_ptr_memory host_ptr_enclose(const struct import_region *regio
 		     size = (offset + region->size + align - 1) & ~(align - 1);
 
 	return (struct host_ptr_memory){ addr - offset, size, offset, size == region->size };
+}
+
+/* Whether the memory is zero copy.  Several devices have one method only if nothing but the alignment counts. */
+static cl_int host_ptr_check(const struct context_import *how, cl_mem_flags flags,
+			     const struct import_region *region,
+			     const struct host_ptr_memory *memory)
+{
+	cl_int err = CL_SUCCESS;
+
+	if (!memory->is_whole)
+		err = part_check_offset(region, memory->offset, how->base_align);
+	return err ? err
+		   : host_rule_check(&how->device->facts.rule, region->kinds, flags, memory->addr,
+				     memory->size);
 }
 
 static cl_int host_ptr_make(cl_context context, cl_mem_flags flags,
@@ -66,44 +80,20 @@ static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
 	return err;
 }
 
-cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-		       size_t align, struct method_buffer *buffer)
+cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+		       struct import_region *region, struct method_buffer *buffer)
 {
 	struct host_ptr_memory memory;
+	cl_int err;
 
 	if (!region->addr) {
 		log_error("the dma-buf has no CPU mapping");
 		return CL_INVALID_OPERATION;
 	}
-	memory = host_ptr_enclose(region, align);
+	memory = host_ptr_enclose(region, how->align);
+	err = host_ptr_check(how, flags, region, &memory);
+	if (err)
+		return err;
 	return memory.is_whole ? host_ptr_make(context, flags, &memory, &buffer->handle)
 			       : host_ptr_create_part(context, flags, region, &memory, buffer);
-}
-
-/* By the rule of each device. */
-static cl_int host_ptr_check_rules(const struct context *context, unsigned int kinds,
-				   cl_mem_flags flags, const struct host_ptr_memory *memory)
-{
-	const cl_device_id *ids;
-	const size_t count = context_devices(context, &ids);
-	cl_int err = CL_SUCCESS;
-
-	for (size_t i = 0; i < count && !err; i++)
-		err = host_rule_check(&device_get_last(ids[i])->facts.rule, kinds, flags,
-				      memory->addr, memory->size);
-	return err;
-}
-
-cl_int host_ptr_prove(struct context *context, const struct import_region *region,
-		      cl_mem_flags flags, size_t align)
-{
-	struct host_ptr_memory memory;
-	cl_int err = CL_SUCCESS;
-
-	if (!region->addr)
-		return CL_SUCCESS; /* host_ptr_create() refuses the region */
-	memory = host_ptr_enclose(region, align);
-	if (!memory.is_whole)
-		err = part_check_offset(region, memory.offset, context_base_align(context));
-	return err ? err : host_ptr_check_rules(context, region->kinds, flags, &memory);
 }

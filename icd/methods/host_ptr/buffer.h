@@ -12,9 +12,7 @@
 #include "icd/methods/method.h"
 
 /* See struct method_ops. */
-cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-		       size_t align, struct method_buffer *buffer);
-cl_int host_ptr_prove(struct context *context, const struct import_region *region,
-		      cl_mem_flags flags, size_t align);
+cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+		       struct import_region *region, struct method_buffer *buffer);
 
 #endif /* ICD_METHODS_HOST_PTR_BUFFER_H */

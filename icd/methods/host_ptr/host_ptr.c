@@ -19,7 +19,9 @@
 static bool host_ptr_can_check_memory(void)
 {
 	char own = 0;
-	const struct import_desc desc = { IMPORT_HOST, &own, sizeof(own), IMPORT_READ, false };
+	const struct import_desc desc = {
+		.type = IMPORT_HOST, .memory = &own, .size = sizeof(own), .access = IMPORT_READ
+	};
 	struct import_region *region;
 	int ret = import_get(&desc, &region);
 
@@ -133,7 +135,6 @@ const struct method_ops method_host_ptr_ops = {
 	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
-	.prove = host_ptr_prove,
 	.shares = host_ptr_shares,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,

@@ -10,7 +10,7 @@
 #include "icd/methods/host_ptr/image_proof.h"
 #include "icd/methods/image_by_driver.h"
 #include "icd/methods/khr/buffer.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 
 /* Whole pages: a dma-buf has no other size, and begins at a page. */
 static int khr_image_sample(const struct import_sample_want *want, struct import_region **region)
@@ -18,8 +18,10 @@ static int khr_image_sample(const struct import_sample_want *want, struct import
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE),
 		     size = (want->size + page - 1) & ~(page - 1);
 	int fd, ret = want->offset ? -EOPNOTSUPP : import_sample_dmabuf(size, &fd);
-	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, IMPORT_READ | IMPORT_WRITE,
-					  false };
+	const struct import_desc desc = { .type = IMPORT_DMABUF,
+					  .memory = &fd,
+					  .size = size,
+					  .access = IMPORT_READ | IMPORT_WRITE };
 
 	if (ret)
 		return ret;

@@ -36,12 +36,12 @@ static bool khr_probe(struct device *device, const char *extensions, enum import
 }
 
 /* The region has no bracket: the device does not use the CPU's mapping. */
-static cl_int khr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			 size_t align, struct method_buffer *buffer)
+static cl_int khr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+			 struct import_region *region, struct method_buffer *buffer)
 {
 	cl_int err;
 
-	(void)align;
+	(void)how;
 	region->unsynced = true;
 	buffer->handle = khr_buffer(context, flags, region->fd, region->size, &err);
 	return err;

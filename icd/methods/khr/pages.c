@@ -39,22 +39,13 @@ static bool pages_probe(struct device *device, const char *extensions, enum impo
 	return khr_find_out(device, KHR_PAGES, pages_says, method);
 }
 
-static size_t pages_align(cl_context handle)
-{
-	struct context *context = context_get(handle);
-	const size_t align = context ? context_base_align(context) : 1;
-
-	context_put(context);
-	return align;
-}
-
-static cl_int pages_create_from(cl_context context, cl_mem_flags flags,
-				const struct import_region *region,
+static cl_int pages_create_from(cl_context context, const struct context_import *how,
+				cl_mem_flags flags, const struct import_region *region,
 				const struct import_pages *pages, struct method_buffer *buffer)
 {
 	struct backing *backing;
 	cl_mem whole;
-	cl_int err = part_check_offset(region, pages->offset, pages_align(context));
+	cl_int err = part_check_offset(region, pages->offset, how->base_align);
 
 	if (err)
 		return err;
@@ -75,16 +66,15 @@ static cl_int pages_create_from(cl_context context, cl_mem_flags flags,
 }
 
 /* The driver's buffer keeps the pages. */
-static cl_int pages_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			   size_t align, struct method_buffer *buffer)
+static cl_int pages_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+			   struct import_region *region, struct method_buffer *buffer)
 {
 	struct import_pages pages;
 	cl_int err = error_to_cl(import_pages(region, &pages));
 
-	(void)align;
 	if (err)
 		return err;
-	err = pages_create_from(context, flags, region, &pages, buffer);
+	err = pages_create_from(context, how, flags, region, &pages, buffer);
 	close(pages.fd);
 	return err;
 }

@@ -6,7 +6,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/khr/buffer.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 #include "icd/selftest/session.h"
 
 #define PROOF_BYTES 4096
@@ -89,8 +89,11 @@ static cl_int proof_run_rounds(cl_device_id device, struct proof_sample *sample)
 /* Takes @fd over. */
 static int proof_get_dmabuf(int fd, bool cpu_optional, struct proof_sample *sample)
 {
-	const struct import_desc desc = { IMPORT_DMABUF, &fd, PROOF_BYTES, PROOF_ACCESS,
-					  cpu_optional };
+	const struct import_desc desc = { .type = IMPORT_DMABUF,
+					  .memory = &fd,
+					  .size = PROOF_BYTES,
+					  .access = PROOF_ACCESS,
+					  .cpu_optional = cpu_optional };
 	const int ret = import_get(&desc, &sample->dmabuf);
 
 	close(fd);

@@ -48,44 +48,27 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 	log_hold();
 	do
 		mem = buffer_of_descriptor(context, flags, fd, size, err);
-	while (part_retry(&retry, *err));
+	while (*err && part_retry(&retry, *err));
 	log_resume(*err);
 	if (*err > 0)
 		*err = CL_INVALID_OPERATION;
 	return mem;
 }
 
-static struct backing *buffer_wrap(cl_mem mem, cl_int *err)
-{
-	struct backing *backing = *err ? NULL : backing_create(mem);
-
-	if (!*err && !backing)
-		*err = CL_OUT_OF_HOST_MEMORY;
-	return backing;
-}
-
-/* The whole of a descriptor that no other import shares, up to the import's end. */
-static struct backing *buffer_of_own(cl_context context, cl_mem_flags flags,
-				     const struct import_region *region,
-				     const struct import_opaque *opaque, cl_int *err)
-{
-	cl_mem mem =
-		opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size, err);
-
-	return buffer_wrap(mem, err);
-}
-
 /* A registration is imported whole, once, and for imports with any flags. */
 static struct backing *buffer_of_whole(cl_context context, const struct import_opaque *opaque,
 				       cl_int *err)
 {
-	struct backing *backing;
+	struct backing *backing = NULL;
 	cl_mem mem;
 
 	import_on_forget(backing_drop_memory);
 	import_on_shortage(backing_give_up);
 	mem = opaque_fd_buffer(context, CL_MEM_READ_WRITE, opaque->fd, opaque->size, err);
-	backing = buffer_wrap(mem, err);
+	if (!*err) {
+		backing = backing_create(mem);
+		*err = backing ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+	}
 	if (backing)
 		backing_keep(backing, context, opaque->kept, opaque->share);
 	if (!context_is_owned(context))
@@ -93,41 +76,25 @@ static struct backing *buffer_of_whole(cl_context context, const struct import_o
 	return backing;
 }
 
-/* Not logged: the driver makes no buffer of the whole, and the import's pages are the whole. */
-static struct backing *buffer_of_part(cl_context context, cl_mem_flags flags,
-				      struct import_region *region, const unsigned char *uuid,
-				      struct import_opaque *opaque, cl_int *err)
-{
-	const int whole = opaque->fd;
-
-	if (import_opaque_open_part(region, uuid, opaque))
-		return NULL;
-	close(whole);
-	return buffer_of_own(context, flags, region, opaque, err);
-}
-
-/* A driver takes buffers of a limited size.  The registration may be larger, and the import not. */
-static struct backing *buffer_of_registration(cl_context context, cl_mem_flags flags,
-					      struct import_region *region,
+/*
+ * A driver takes buffers of a limited size.  The registration may be larger, and the import not: NULL
+ * without an error if @opaque is of the import's pages now.
+ */
+static struct backing *buffer_of_registration(cl_context context, struct import_region *region,
 					      const unsigned char *uuid,
 					      struct import_opaque *opaque, cl_int *err)
 {
+	const int whole = opaque->fd;
 	struct backing *backing;
 
 	log_hold();
 	backing = buffer_of_whole(context, opaque, err);
-	if (*err)
-		backing = buffer_of_part(context, flags, region, uuid, opaque, err);
+	if (*err && !import_opaque_open_part(region->opaque, uuid, opaque)) {
+		close(whole);
+		*err = CL_SUCCESS;
+	}
 	log_resume(*err);
 	return backing;
-}
-
-static size_t buffer_largest(cl_device_id device)
-{
-	cl_ulong bytes = 0;
-
-	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
-	return bytes ? bytes : SIZE_MAX;
 }
 
 /* A registration that no buffer can cover is not pinned: it may be hardly used memory. */
@@ -137,48 +104,52 @@ static cl_int buffer_get_descriptor(cl_context context, const struct opaque_devi
 	bool may_keep = context_is_owned(context) && backing_may_keep(opaque->share);
 	int ret = -EOPNOTSUPP;
 
-	if (opaque->size > buffer_largest(device->id))
-		ret = import_opaque_open_part(region, device->uuid, opaque);
+	if (opaque->size > device->largest)
+		ret = import_opaque_open_part(region->opaque, device->uuid, opaque);
 	if (ret == -EOPNOTSUPP)
-		ret = import_opaque_open(region, device->uuid, may_keep, opaque);
+		ret = import_opaque_open(region->opaque, device->uuid, may_keep, opaque);
 	return error_to_cl(ret);
 }
 
-/* The driver's buffer of a registration, or one that a new descriptor is for. */
-static struct backing *buffer_get_backing(cl_context context, cl_mem_flags flags,
-					  const struct opaque_device *device,
-					  struct import_region *region,
-					  struct import_opaque *opaque, cl_int *err)
+/* The kept buffer of a registration.  NULL without an error: there is none, and a descriptor for the import alone. */
+static struct backing *buffer_get_kept(cl_context context, const struct opaque_device *device,
+				       struct import_region *region, struct import_opaque *opaque,
+				       cl_int *err)
 {
-	struct backing *backing = NULL;
+	struct backing *backing = backing_find(context, opaque->kept);
 
 	*err = CL_SUCCESS;
-	if (opaque->fd < 0)
-		backing = backing_find(context, opaque->kept);
 	if (backing)
 		return backing;
-	if (opaque->fd < 0)
-		*err = buffer_get_descriptor(context, device, region, opaque);
-	if (*err)
+	*err = buffer_get_descriptor(context, device, region, opaque);
+	if (*err || !opaque->kept)
 		return NULL;
-	if (opaque->kept)
-		return buffer_of_registration(context, flags, region, device->uuid, opaque, err);
-	return buffer_of_own(context, flags, region, opaque, err);
+	return buffer_of_registration(context, region, device->uuid, opaque, err);
 }
 
 cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaque_device *device,
 		       struct import_region *region, struct import_opaque *opaque,
 		       struct method_buffer *buffer)
 {
-	cl_int err;
-	struct backing *backing = buffer_get_backing(context, flags, device, region, opaque, &err);
+	struct backing *backing = NULL;
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
 
+	if (opaque->fd < 0)
+		backing = buffer_get_kept(context, device, region, opaque, &err);
 	if (err)
 		return err;
-	if (!opaque->offset && !opaque->kept) {
-		buffer->handle = backing_unwrap(
-			backing); /* the import is the whole buffer: nothing is hidden */
-		return CL_SUCCESS;
+	if (!backing) {
+		mem = opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size,
+				       &err);
+		/* An import that is the whole buffer hides nothing. */
+		if (err || !opaque->offset) {
+			buffer->handle = mem;
+			return err;
+		}
+		backing = backing_create(mem);
+		if (!backing)
+			return CL_OUT_OF_HOST_MEMORY;
 	}
 	err = part_create(backing, flags, opaque->offset, region->size, buffer);
 	if (err)

@@ -16,19 +16,48 @@
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
 #include "util/shortage.h"
 
 #define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
-bool opaque_device_get(const struct device *device, struct opaque_device *opaque)
+static struct publish_list opaque_devices;
+
+static bool opaque_device_is_of(const void *device, const void *id)
 {
-	opaque->id = device->id;
-	opaque->align = device->base_align;
-	return !next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, opaque->uuid,
-				     NULL);
+	return ((const struct opaque_device *)device)->id == id;
+}
+
+static uint64_t opaque_largest_buffer(cl_device_id device)
+{
+	cl_ulong bytes = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
+	return bytes ? bytes : UINT64_MAX;
+}
+
+const struct opaque_device *opaque_device_get(const struct device *device)
+{
+	struct opaque_device *found =
+		publish_find(&opaque_devices, opaque_device_is_of, device->id);
+	struct opaque_device *mine = found ? NULL : calloc(1, sizeof(*mine));
+
+	if (!mine)
+		return found;
+	mine->id = device->id;
+	mine->align = device->base_align;
+	mine->largest = opaque_largest_buffer(device->id);
+	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, mine->uuid,
+				 NULL)) {
+		free(mine);
+		return NULL;
+	}
+	found = publish_add(&opaque_devices, mine, opaque_device_is_of, device->id);
+	if (found != mine)
+		free(mine);
+	return found;
 }
 
 enum coherency {
@@ -39,7 +68,7 @@ enum coherency {
 };
 
 struct coherency_test {
-	struct opaque_device opaque;
+	const struct opaque_device *opaque;
 	struct session *session; /* NULL: none yet, or no more */
 	enum coherency found[IMPORT_EXPORTERS];
 };
@@ -65,7 +94,7 @@ static cl_int coherency_begin(struct coherency_test *t)
 	if (t->session)
 		return CL_SUCCESS;
 	t->session = calloc(1, sizeof(*t->session));
-	return t->session ? session_begin(t->session, &t->opaque.id, 1, false)
+	return t->session ? session_begin(t->session, &t->opaque->id, 1, false)
 			  : CL_OUT_OF_HOST_MEMORY;
 }
 
@@ -100,11 +129,11 @@ static enum coherency coherency_test_exporter(struct coherency_test *t, unsigned
 {
 	struct coherency_sample s;
 	enum coherency found;
-	int ret = import_sample(exporter, t->opaque.uuid, &s.region);
+	int ret = import_sample(exporter, t->opaque->uuid, &s.region);
 
 	if (ret)
 		return shortage_is(ret) ? UNKNOWN : EXPORTS_NOTHING;
-	ret = import_opaque(s.region, t->opaque.uuid, &s.opaque);
+	ret = import_opaque(s.region, t->opaque->uuid, &s.region->opaque, &s.opaque);
 	found = shortage_is(ret) ? UNKNOWN : EXPORTS_NOTHING;
 	if (!ret) {
 		found = coherency_test_sample(t, &s);
@@ -142,9 +171,9 @@ static void coherency_explain(const struct coherency_test *t, char *why, size_t 
 
 bool coherency_test(struct device *device, struct method *method)
 {
-	struct coherency_test t = { .session = NULL };
+	struct coherency_test t = { .opaque = opaque_device_get(device) };
 
-	if (!opaque_device_get(device, &t.opaque)) {
+	if (!t.opaque) {
 		snprintf(method->why, sizeof(method->why), "the device has no CL_DEVICE_UUID_KHR");
 		return false;
 	}

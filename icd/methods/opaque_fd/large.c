@@ -111,7 +111,7 @@ static cl_int large_test(cl_device_id device, const unsigned char *uuid)
 
 	if (import_sample_on_device(large_exporter(), uuid, LARGE_LEAST, &region))
 		return result;
-	if (!import_opaque(region, uuid, &opaque)) {
+	if (!import_opaque(region, uuid, &region->opaque, &opaque)) {
 		result = large_test_descriptor(device, opaque.fd);
 		close(opaque.fd);
 	}
@@ -122,12 +122,12 @@ static cl_int large_test(cl_device_id device, const unsigned char *uuid)
 /* What CUDA or OpenCL refuses, they may accept when there is more memory. */
 static void large_run(struct device *device)
 {
-	struct opaque_device opaque;
+	const struct opaque_device *opaque = opaque_device_get(device);
 	cl_int result = CL_OUT_OF_RESOURCES;
 
 	log_clear();
-	if (opaque_device_get(device, &opaque))
-		result = large_test(device->id, opaque.uuid);
+	if (opaque)
+		result = large_test(device->id, opaque->uuid);
 	device->facts.takes_large = result == 1;
 	device->facts.is_best &= result == 1;
 	snprintf(device->facts.large_why, sizeof(device->facts.large_why), "%s",

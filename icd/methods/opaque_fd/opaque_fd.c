@@ -66,16 +66,6 @@ static bool opaque_fd_probe(struct device *device, const char *extensions, enum 
 	return takes;
 }
 
-/* Of the context, which has no other root device: a descriptor is for one. */
-static const struct device *opaque_fd_device(cl_context context)
-{
-	cl_device_id ids[64];
-
-	if (next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(ids), ids, NULL))
-		return NULL;
-	return device_get_last(ids[0]);
-}
-
 /*
  * Whether the device is proved to see memory with a descriptor of an exporter.  The self-test is about
  * the host's memory: nothing has to be proved of the device's own.
@@ -89,40 +79,30 @@ static cl_int opaque_fd_check(const struct device *device, const struct import_o
 	return CL_INVALID_OPERATION;
 }
 
-static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
-				    struct import_region *region, const struct device *device,
-				    const struct opaque_device *own, struct import_opaque *opaque,
-				    struct method_buffer *buffer)
-{
-	cl_int err = part_check_offset(region, opaque->offset, own->align);
-
-	if (!err)
-		err = large_check(device, opaque);
-	if (!err)
-		err = opaque_fd_check(device, opaque);
-	return err ? err : opaque_fd_build(context, flags, own, region, opaque, buffer);
-}
-
 /* The driver's buffer keeps the memory. */
-static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			       size_t align, struct method_buffer *buffer)
+static cl_int opaque_fd_create(cl_context context, const struct context_import *how,
+			       cl_mem_flags flags, struct import_region *region,
+			       struct method_buffer *buffer)
 {
-	const struct device *device = opaque_fd_device(context);
+	const struct opaque_device *device;
 	struct import_opaque opaque;
-	struct opaque_device own;
 	cl_int err;
 
-	(void)align; /* in the descriptor: part_check_offset() */
-	if (!device)
-		return CL_INVALID_OPERATION;
-	if (!opaque_device_get(device, &own)) {
+	device = opaque_device_get(how->device);
+	if (!device) {
 		log_error("the device does not tell its CL_DEVICE_UUID_KHR now");
 		return CL_OUT_OF_RESOURCES;
 	}
-	err = error_to_cl(import_opaque(region, own.uuid, &opaque));
+	err = error_to_cl(import_opaque(region, device->uuid, &region->opaque, &opaque));
 	if (err)
 		return err;
-	err = opaque_fd_create_from(context, flags, region, device, &own, &opaque, buffer);
+	err = part_check_offset(region, opaque.offset, device->align);
+	if (!err)
+		err = large_check(how->device, &opaque);
+	if (!err)
+		err = opaque_fd_check(how->device, &opaque);
+	if (!err)
+		err = opaque_fd_build(context, flags, device, region, &opaque, buffer);
 	if (opaque.fd >= 0)
 		close(opaque.fd);
 	return err;

@@ -215,12 +215,13 @@ static int rm_device_create(struct rm_client *client, const unsigned char *uuid,
 }
 
 /* A device whose node the program has closed is found no more.  The anchor's loss is harmless. */
-static struct rm_device *rm_device_find(struct rm_device *first, const unsigned char *uuid)
+static struct rm_device *rm_device_find(struct rm_client *client, const unsigned char *uuid)
 {
-	while (first &&
-	       (memcmp(first->uuid, uuid, RM_UUID_SIZE) || !descriptor_is_own(&first->node)))
-		first = first->next;
-	return first;
+	struct rm_device *d = atomic_load(&client->devices);
+
+	while (d && (memcmp(d->uuid, uuid, RM_UUID_SIZE) || !descriptor_is_own(&d->node)))
+		d = d->next;
+	return d;
 }
 
 static void rm_device_add(struct rm_device *device)
@@ -283,11 +284,6 @@ static void rm_device_end_making(void)
 	lock_release(&rm_device_lock);
 }
 
-static struct rm_device *rm_device_look_up(struct rm_client *client, const unsigned char *uuid)
-{
-	return rm_device_find(atomic_load(&client->devices), uuid);
-}
-
 /* Another thread may have made the device meanwhile. */
 static int rm_device_make(struct rm_client *client, const unsigned char *uuid,
 			  struct rm_device **out)
@@ -295,7 +291,7 @@ static int rm_device_make(struct rm_client *client, const unsigned char *uuid,
 	int ret = 0;
 
 	rm_device_begin_making();
-	*out = rm_device_look_up(client, uuid);
+	*out = rm_device_find(client, uuid);
 	if (!*out) {
 		rm_device_retire(client, uuid);
 		ret = rm_device_create(client, uuid, out);
@@ -314,7 +310,7 @@ int rm_device_get(const unsigned char uuid[RM_UUID_SIZE], struct rm_device **out
 
 	if (ret)
 		return ret;
-	device = rm_device_look_up(client, uuid);
+	device = rm_device_find(client, uuid);
 	if (!device)
 		ret = rm_device_make(client, uuid, &device);
 	if (!ret)

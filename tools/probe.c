@@ -157,11 +157,11 @@ static bool probe_note_death(int file, int status)
 /* Whether a device has been begun and not ended. */
 static bool probe_is_in_section(int file)
 {
-	char last[4];
+	char last[5];
 	const off_t size = probe_length(file);
 
 	return size &&
-	       (size < 4 || pread(file, last, 4, size - 4) != 4 || memcmp(last, "end\n", 4) != 0);
+	       (size < 5 || pread(file, last, 5, size - 5) != 5 || memcmp(last, "\nend\n", 5) != 0);
 }
 
 /* A section that no worker could end is ended: what it says is all that is known. */

@@ -13,6 +13,12 @@
 	typedef __typeof__(&layer_##name) layer_##name##_fn;
 #include "icd/table.h"
 
+/*
+ * The part of a call that concerns imports, in a function of its own: inlined, it would give a frame
+ * to each call of a program that imports nothing.
+ */
+#define APART __attribute__((noinline))
+
 /* The extension's function: import_memory.c */
 cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context context, cl_mem_flags flags,
 					   const cl_import_properties_arm *properties, void *memory,

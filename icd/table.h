@@ -183,7 +183,7 @@ CALLS(clRetainMemObject)
 CALLS(clReleaseMemObject)
 CALLS(clGetMemObjectInfo)
 CALLS(clGetImageInfo)
-/* calls/sub_buffer.c calls/image.c */
+/* calls/derive.c */
 CALLS(clCreateSubBuffer)
 CALLS(clCreateImage)
 CALLS(clCreateImageWithProperties)

@@ -118,14 +118,12 @@ cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel 
  * application's.  @is_ours: whether an import can be concerned at all.
  */
 #define COMMAND(name, parameters, arguments, blocks, is_ours, begin) \
-	cl_int CL_API_CALL layer_##name parameters                   \
+	static APART cl_int command_##name parameters                \
 	{                                                            \
 		const cl_bool waits = blocks;                        \
 		struct access a;                                     \
 		cl_int err;                                          \
                                                                      \
-		if (!(is_ours) && !queue_bracket_any())              \
-			return next.name arguments;                  \
 		access_none(&a, num_wait, wait, event);              \
 		err = begin;                                         \
 		if (err)                                             \
@@ -134,6 +132,13 @@ cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel 
 		wait = a.wait;                                       \
 		event = a.event;                                     \
 		return access_end(&a, next.name arguments, waits);   \
+	}                                                            \
+                                                                     \
+	cl_int CL_API_CALL layer_##name parameters                   \
+	{                                                            \
+		if ((is_ours) || queue_bracket_any())                \
+			return command_##name arguments;             \
+		return next.name arguments;                          \
 	}
 
 #define MOVES(name, read, written, parameters, arguments)             \

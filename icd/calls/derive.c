@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/calls/derive.h"
-
+/*
+ * Memory objects that are made from imports: sub-buffers, and images by the method that took the
+ * import.  Such an object is an import, too: the extension forbids the same calls, and objects from a
+ * read-only dma-buf are read-only.
+ *
+ * A call that goes to the driver unchanged returns handle and error of the driver.
+ */
 #include "icd/calls/properties.h"
-#include "icd/layer.h"
+#include "icd/error.h"
+#include "icd/intercept.h"
+#include "icd/mem_flags.h"
+#include "icd/methods/method.h"
 #include "icd/objects/context.h"
+#include "icd/objects/device.h"
+#include "icd/objects/memobj_watch.h"
+#include "util/cl_names.h"
+#include "util/log.h"
 
-cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
-		     cl_int *err)
+#define SUB_BUFFER_DEVICES 64
+
+/* Records @mem as made from @parent.  On failure @mem is released and NULL returned. */
+static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
+			    cl_int *err)
 {
 	const struct memobj like = {
 		.handle = mem,
@@ -26,17 +41,224 @@ cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hide
 	return NULL;
 }
 
-void derive_notify(const struct memobj *parent, const char *function, cl_int err)
+/* Puts @parent.  An error is told to the callback of its context. */
+static cl_mem derive_end(struct memobj *parent, const char *function, cl_mem mem, cl_int err,
+			 cl_int *errcode_ret)
 {
 	struct context *context = err ? context_get(parent->context) : NULL;
 
 	context_notify(context, function, err);
 	context_put(context);
+	memobj_put(parent);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
 }
 
-cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags)
+/*
+ * The mode of a dma-buf's descriptor takes precedence over the flags of derived objects.
+ * CL_MEM_WRITE_ONLY stays, and does not fit the import's CL_MEM_READ_ONLY.
+ */
+static cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags)
 {
 	return region->reduced && !(flags & CL_MEM_WRITE_ONLY)
 		       ? flags_restrict(flags, region->access)
 		       : flags;
+}
+
+/* Not every driver checks the parent and the range. */
+static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_type type,
+			       const cl_buffer_region *part)
+{
+	const size_t size = parent->region->size;
+
+	if (parent->parent) {
+		log_error("a sub-buffer and an image have no sub-buffers");
+		return CL_INVALID_MEM_OBJECT;
+	}
+	if (type != CL_BUFFER_CREATE_TYPE_REGION)
+		log_error("buffer_create_type %#x is not CL_BUFFER_CREATE_TYPE_REGION", type);
+	else if (!part)
+		log_error("buffer_create_info is NULL: a sub-buffer has no region");
+	else if (part->origin > size || part->size > size - part->origin)
+		log_error("the sub-buffer ends beyond the %zu bytes of its import", size);
+	else
+		return CL_SUCCESS;
+	return CL_INVALID_VALUE;
+}
+
+/*
+ * Not every driver checks the flags (PoCL 3.1).  The flags of a backing buffer allow what the import
+ * excludes.
+ */
+static cl_int sub_buffer_check_flags(const struct memobj *parent, cl_mem_flags flags,
+				     cl_mem_flags *from)
+{
+	cl_int err =
+		next.clGetMemObjectInfo(parent->handle, CL_MEM_FLAGS, sizeof(*from), from, NULL);
+
+	if (err) {
+		error_of_driver("clGetMemObjectInfo", err);
+		return err;
+	}
+	if (mem_flags_fit(flags, *from))
+		return CL_SUCCESS;
+	log_error("the sub-buffer's flags %s do not fit its import's, %s",
+		  cl_mem_flags_names(flags),
+		  cl_mem_flags_names(*from & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR));
+	return CL_INVALID_VALUE;
+}
+
+/* The least alignment of the context's devices, of which one has to take the origin; 0: unknown. */
+static size_t sub_buffer_align(cl_mem parent)
+{
+	cl_device_id devices[SUB_BUFFER_DEVICES];
+	size_t size, least = 0;
+	cl_context context;
+
+	if (next.clGetMemObjectInfo(parent, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL) ||
+	    next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size))
+		return 0;
+	for (size_t i = 0; i < size / sizeof(cl_device_id); i++) {
+		size_t align = device_base_align(devices[i]);
+
+		if (!i || align < least)
+			least = align;
+	}
+	return least;
+}
+
+/* A plane of a frame may begin anywhere, so a user has to know what the device wants. */
+static void sub_buffer_log(const struct memobj *parent, size_t origin, cl_int err)
+{
+	const size_t align =
+		err == CL_MISALIGNED_SUB_BUFFER_OFFSET ? sub_buffer_align(parent->handle) : 0;
+
+	if (align)
+		log_error("CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin %zu is no multiple of %zu "
+			  "bytes, the device's CL_DEVICE_MEM_BASE_ADDR_ALIGN",
+			  origin, align);
+	else
+		error_of_driver("clCreateSubBuffer", err);
+}
+
+/*
+ * If the import is a part of a backing buffer, so is the sub-buffer.  The driver does not know the
+ * sub-buffer's parent, so the sub-buffer holds the parent.
+ */
+static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
+				   const cl_buffer_region *part, cl_int *err)
+{
+	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, part, err);
+
+	mem = error_created_or_null("clCreateSubBuffer", mem, err);
+	if (!mem)
+		return NULL;
+	*err = memobj_watch_part(mem, parent);
+	if (!*err)
+		return derive_record(mem, parent, part->origin, true, err);
+	next.clReleaseMemObject(mem);
+	return NULL;
+}
+
+static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
+				cl_buffer_create_type type, const cl_buffer_region *part,
+				cl_int *err)
+{
+	cl_mem_flags from = 0;
+	cl_mem mem;
+
+	*err = sub_buffer_check(parent, type, part);
+	if (!*err)
+		*err = sub_buffer_check_flags(parent, flags, &from);
+	if (*err)
+		return NULL;
+	if (parent->hidden)
+		return sub_buffer_of_hidden(parent, mem_flags_inherit(flags, from), part, err);
+	mem = next.clCreateSubBuffer(parent->handle, flags, type, part, err);
+	if (is_created(mem, *err))
+		return derive_record(mem, parent, part->origin, false, err);
+	sub_buffer_log(parent, part->origin, *err);
+	return mem;
+}
+
+cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
+					   cl_buffer_create_type type, const void *info,
+					   cl_int *errcode_ret)
+{
+	struct memobj *parent = memobj_live() ? memobj_get(buffer) : NULL;
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	if (!parent)
+		return next.clCreateSubBuffer(buffer, flags, type, info, errcode_ret);
+	log_clear();
+	mem = sub_buffer_create(parent, derive_flags(parent->region, flags), type, info, &err);
+	return derive_end(parent, "clCreateSubBuffer", mem, err, errcode_ret);
+}
+
+static cl_mem image_create_by_method(struct context *context, const struct image_request *r,
+				     struct memobj *parent, cl_int *err)
+{
+	bool hides_parent = false;
+	cl_mem image;
+
+	if (!parent->method->create_image) {
+		log_error("this device makes no usable images on imported memory");
+		*err = CL_INVALID_OPERATION;
+		return NULL;
+	}
+	image = parent->method->create_image(context, parent, r, &hides_parent, err);
+	return is_created(image, *err) ? derive_record(image, parent, 0, hides_parent, err) : image;
+}
+
+static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,
+			      cl_int *errcode_ret)
+{
+	struct context *context = context_get(parent->context);
+	struct image_request r = *asked;
+	cl_int err = CL_SUCCESS;
+	cl_mem image;
+
+	log_clear();
+	r.flags = derive_flags(parent->region, r.flags);
+	image = image_create_by_method(context, &r, parent, &err);
+	context_put(context);
+	return derive_end(parent, r.function, image, err, errcode_ret);
+}
+
+cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
+				       const cl_image_format *format, const cl_image_desc *desc,
+				       void *host_ptr, cl_int *errcode_ret)
+{
+	const struct image_request r = { "clCreateImage", false,  context, NULL,
+					 flags,		  format, desc,	   host_ptr };
+	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
+
+	if (!parent)
+		return next.clCreateImage(context, flags, format, desc, host_ptr, errcode_ret);
+	return image_on_import(&r, parent, errcode_ret);
+}
+
+cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
+						     const cl_mem_properties *properties,
+						     cl_mem_flags flags,
+						     const cl_image_format *format,
+						     const cl_image_desc *desc, void *host_ptr,
+						     cl_int *errcode_ret)
+{
+	const struct image_request r = { "clCreateImageWithProperties",
+					 true,
+					 context,
+					 properties,
+					 flags,
+					 format,
+					 desc,
+					 host_ptr };
+	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
+
+	if (!parent)
+		return next.clCreateImageWithProperties(context, properties, flags, format, desc,
+							host_ptr, errcode_ret);
+	return image_on_import(&r, parent, errcode_ret);
 }

@@ -8,29 +8,34 @@
 #include "icd/objects/memobj_watch.h"
 #include "util/thread.h"
 
-cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
+static APART cl_int mem_object_retain(cl_mem mem)
 {
-	cl_int err;
+	cl_int err = next.clRetainMemObject(mem);
 
-	if (!memobj_live())
-		return next.clRetainMemObject(mem);
-	err = next.clRetainMemObject(mem);
 	if (!err)
 		memobj_retain(mem);
 	return err;
+}
+
+cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
+{
+	return memobj_live() ? mem_object_retain(mem) : next.clRetainMemObject(mem);
 }
 
 /*
  * The application's destructor callback may import the memory again: the end of the import comes
  * before the driver's release.  The driver closes the descriptors of hidden buffers.
  */
-static cl_int mem_object_release(cl_mem mem)
+static APART cl_int mem_object_release(cl_mem mem)
 {
 	const struct memobj *import;
-	struct memobj *gone = memobj_release(mem, &import);
+	struct memobj *gone;
 	cl_int err;
-	THREAD_NO_CANCEL();
 
+	if (!memobj_is_import(mem))
+		return next.clReleaseMemObject(mem);
+	THREAD_NO_CANCEL();
+	gone = memobj_release(mem, &import);
 	if (gone && gone->bracket)
 		queue_bracket_close_region(gone->region);
 	if (import)
@@ -45,7 +50,7 @@ static cl_int mem_object_release(cl_mem mem)
 
 cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 {
-	return memobj_is_import(mem) ? mem_object_release(mem) : next.clReleaseMemObject(mem);
+	return memobj_live() ? mem_object_release(mem) : next.clReleaseMemObject(mem);
 }
 
 static const cl_mem *mem_object_parent(const struct memobj *obj)
@@ -99,8 +104,8 @@ static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t
 	return next.clGetMemObjectInfo(obj->handle, name, size, value, size_ret);
 }
 
-static cl_int mem_object_get_info(cl_mem mem, cl_mem_info name, size_t size, void *value,
-				  size_t *size_ret)
+static APART cl_int mem_object_get_info(cl_mem mem, cl_mem_info name, size_t size, void *value,
+					size_t *size_ret)
 {
 	struct memobj *obj = memobj_get(mem);
 	cl_int err;

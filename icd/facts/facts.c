@@ -31,10 +31,20 @@ size_t facts_format(const struct facts *facts, unsigned int number, char *text, 
 	host_rule_format(&facts->rule, rule);
 	if (used < size)
 		used += (size_t)snprintf(text + used, size - used,
-					 "image2d %d\nbest %d\nrule %s\nexporters %x %d\nend\n",
+					 "image2d %d\nbest %d\nrule %s\nexporters %x %d\n"
+					 "images %d\n",
 					 facts->image2d, facts->is_best, rule, facts->exporters,
-					 facts->is_short);
+					 facts->is_short, facts->has_images);
 	return used;
+}
+
+void facts_format_image(unsigned int number, const struct image_rule *rule,
+			char line[FACTS_LINE_SIZE])
+{
+	char text[IMAGE_RULE_LINE_SIZE];
+
+	image_rule_format(rule, text);
+	snprintf(line, FACTS_LINE_SIZE, "image %u %s\n", number, text);
 }
 
 /* Takes a word and a space from a line.  False: the line begins with another word. */
@@ -59,13 +69,37 @@ static bool facts_parse_type(const char *line, struct facts_type *type)
 	       sizeof(type->why);
 }
 
-static void facts_set_died(struct facts *facts, const char *why)
+static bool facts_is_whole(const struct facts *facts)
 {
-	facts->has_died = true;
-	for (int i = 0; i < IMPORT_TYPES; i++) {
-		strcpy(facts->type[i].method, "-");
+	return *facts->type[IMPORT_HOST].method && *facts->type[IMPORT_DMABUF].method;
+}
+
+/* Without images, what is known of buffers stays. */
+static void facts_set_ended(struct facts *facts, const char *method, const char *why)
+{
+	for (int i = 0; i < IMPORT_TYPES && !facts_is_whole(facts); i++) {
+		strcpy(facts->type[i].method, method);
 		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
 	}
+}
+
+/* The image of the last test is not known to be at fault. */
+static void facts_set_lost(struct facts *facts, const char *why)
+{
+	facts_set_ended(facts, "?", why);
+	facts->is_short = true;
+	for (unsigned int i = 0; i < IMAGE_RULES; i++)
+		if (facts->images[i].found == IMAGE_FATAL)
+			facts->images[i].found = IMAGE_UNPROVED;
+}
+
+static bool facts_parse_image(const char *line, struct facts *facts)
+{
+	unsigned int number;
+	int used = 0;
+
+	return sscanf(line, "%u %n", &number, &used) == 1 && used && number < IMAGE_RULES &&
+	       image_rule_parse(line + used, &facts->images[number]);
 }
 
 static bool facts_parse_switch(const char *text, bool *value)
@@ -98,15 +132,18 @@ static bool facts_parse_line(const char *line, struct facts *facts)
 		return facts_parse_switch(line, &facts->image2d);
 	if (facts_skip_word(&line, "best"))
 		return facts_parse_switch(line, &facts->is_best);
-	if (!facts_skip_word(&line, "died"))
+	if (facts_skip_word(&line, "images"))
+		return facts_parse_switch(line, &facts->has_images);
+	if (facts_skip_word(&line, "image"))
+		return facts_parse_image(line, facts);
+	facts->has_died = facts_skip_word(&line, "died");
+	if (facts->has_died)
+		facts_set_ended(facts, "-", line);
+	else if (facts_skip_word(&line, "lost"))
+		facts_set_lost(facts, line);
+	else
 		return false;
-	facts_set_died(facts, line);
 	return true;
-}
-
-static bool facts_is_whole(const struct facts *facts)
-{
-	return *facts->type[IMPORT_HOST].method && *facts->type[IMPORT_DMABUF].method;
 }
 
 /* Takes a section's lines from @text, up to the line "end". */
@@ -183,5 +220,14 @@ bool facts_are_whole(const struct facts_record *record)
 		    !strcmp(facts->type[IMPORT_DMABUF].method, "?"))
 			return false;
 	}
+	return record->count;
+}
+
+/* A device that has died has no imports, or died of an image. */
+bool facts_have_images(const struct facts_record *record)
+{
+	for (unsigned int i = 0; i < record->count; i++)
+		if (!record->device[i].has_images && !record->device[i].has_died)
+			return false;
 	return record->count;
 }

@@ -10,9 +10,12 @@
  *	best 0|1		0: a library, a device file or huge pages may make it better
  *	rule ...		struct host_rule
  *	exporters BITS 0|1	1: one could not be tested now
+ *	images 0|1		1: images have been tested
+ *	image NUMBER ...	struct image_rule
  *	end
  *
- * A device whose test ended its process has "died WHY" before "end", and perhaps nothing else.
+ * The last line of a name, or of an image with a number, counts.  If a test of a device ended its process, "died WHY"
+ * or, as others ended it, "lost WHY" stand before "end", and lines that were not written yet are missing.
  */
 #ifndef ICD_FACTS_FACTS_H
 #define ICD_FACTS_FACTS_H
@@ -21,13 +24,14 @@
 #include <stddef.h>
 
 #include "icd/facts/host_rule.h"
+#include "icd/facts/image_rule.h"
 #include "import/import.h"
 
 #define FACTS_DEVICES 64
 #define FACTS_METHOD_SIZE 16
 #define FACTS_WHY_SIZE 192
 #define FACTS_NAME_SIZE 128
-#define FACTS_SECTION_SIZE 1024					     /* bytes: of a device */
+#define FACTS_SECTION_SIZE 4096					     /* bytes: of a device */
 #define FACTS_TEXT_SIZE ((size_t)FACTS_DEVICES * FACTS_SECTION_SIZE) /* bytes: of a record */
 
 /* How a device takes a type of memory. */
@@ -40,9 +44,11 @@ struct facts_type {
 struct facts {
 	char name[FACTS_NAME_SIZE]; /* of device and driver: another may have come in its place */
 	struct facts_type type[IMPORT_TYPES];
-	bool is_best;		/* nothing better can be hoped for */
-	bool image2d;		/* 2D images on imports are the layer's */
-	struct host_rule rule;	/* of the method host_ptr */
+	bool is_best;	       /* nothing better can be hoped for */
+	bool image2d;	       /* 2D images on imports are the layer's */
+	struct host_rule rule; /* of the method host_ptr */
+	bool has_images;       /* images have been tested: */
+	struct image_rule images[IMAGE_RULES];
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
 	bool is_short;		/* ... and another could not be tested now */
 	bool has_died;		/* the driver died or hung in the tests */
@@ -56,8 +62,16 @@ struct facts_record {
 /* The name as records have it: in one line, and shortened.  NULL: unknown. */
 void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *driver);
 
-/* The section of a device.  Returns the length; more than @size: no room. */
+#define FACTS_END "end\n"
+
+/* The section of a device, without images and end.  Returns the length; more than @size: no room. */
 size_t facts_format(const struct facts *facts, unsigned int number, char *text, size_t size);
+
+#define FACTS_LINE_SIZE (IMAGE_RULE_LINE_SIZE + 16) /* bytes */
+
+/* The line of an image. */
+void facts_format_image(unsigned int number, const struct image_rule *rule,
+			char line[FACTS_LINE_SIZE]);
 
 /* The caller frees the record.  NULL: no memory, or the text is no record, or cut off within a section. */
 struct facts_record *facts_parse(const char *text);
@@ -65,7 +79,10 @@ struct facts_record *facts_parse(const char *text);
 /* The sections that have ended, in a text that may be cut off. */
 unsigned int facts_count_sections(const char *text);
 
-/* Whether nothing is unknown in a record: others are not kept. */
+/* Whether nothing is unknown in a record but images: others are not kept. */
 bool facts_are_whole(const struct facts_record *record);
+
+/* Whether images have been tested. */
+bool facts_have_images(const struct facts_record *record);
 
 #endif /* ICD_FACTS_FACTS_H */

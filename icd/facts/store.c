@@ -17,7 +17,7 @@
 #include "util/restricted.h"
 #include "util/thread.h"
 
-#define REVISION 1     /* of the tests: with a new number every driver is tested again */
+#define REVISION 2     /* of the tests: with a new number every driver is tested again */
 #define PAUSE 1	       /* seconds until an import asks again, or as long as the last attempt took */
 #define QUERY_MS 10000 /* a driver starts in a second, and in several on a slow or busy machine */
 #define IMPORT_MS 65000 /* longer than the tests of one device may take */
@@ -92,23 +92,32 @@ static struct facts_record *facts_read_kept(const char *key, bool *is_old)
 	return record;
 }
 
+/* Whether a record says what is asked for. */
+static bool facts_tell(const struct facts_record *record, enum facts_wait wait)
+{
+	return record && (wait != FACTS_IMAGE || facts_have_images(record));
+}
+
 /* A driver may have died for the limits of a process: such records have keys with the limits. */
-static struct facts_record *facts_recall_by_key(const char *key, bool *is_old)
+static struct facts_record *facts_recall_by_key(const char *key, enum facts_wait wait, bool *is_old)
 {
 	struct facts_record *record = facts_read_kept(key, is_old);
-	char *limited = record ? NULL : identity_add_limits(key);
+	char *limited = facts_tell(record, wait) ? NULL : identity_add_limits(key);
 
-	if (limited)
+	if (limited) {
+		free(record);
 		record = facts_read_kept(limited, is_old);
+	}
 	free(limited);
 	return record;
 }
 
-static struct facts_record *facts_recall(cl_platform_id platform, bool *is_old)
+static struct facts_record *facts_recall(cl_platform_id platform, enum facts_wait wait,
+					 bool *is_old)
 {
 	bool lasting;
 	char *key = facts_key(platform, &lasting);
-	struct facts_record *record = lasting ? facts_recall_by_key(key, is_old) : NULL;
+	struct facts_record *record = lasting ? facts_recall_by_key(key, wait, is_old) : NULL;
 
 	free(key);
 	return record;
@@ -149,8 +158,8 @@ static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
 	if (!text)
 		return NULL;
-	end = proof_ask_facts(platform, wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text,
-			      FACTS_TEXT_SIZE);
+	end = proof_ask_facts(platform, wait == FACTS_IMAGE,
+			      wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text, FACTS_TEXT_SIZE);
 	snprintf(why, FACTS_WHY_SIZE, "%.*s", FACTS_WHY_SIZE - 1,
 		 end == PROBE_ANSWERED ? "climport-probe answers nonsense" : text);
 	if (end == PROBE_ANSWERED)
@@ -163,9 +172,9 @@ static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_
 static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_wait wait,
 					   bool *is_old, char why[FACTS_WHY_SIZE])
 {
-	struct facts_record *record = facts_recall(platform, is_old), *made;
+	struct facts_record *record = facts_recall(platform, wait, is_old), *made;
 
-	if ((record && !*is_old) || wait == FACTS_KEPT)
+	if ((facts_tell(record, wait) && !*is_old) || wait == FACTS_KEPT)
 		return record;
 	made = facts_ask_probe(platform, wait, why);
 	*is_old = false;
@@ -174,7 +183,7 @@ static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_w
 		return made;
 	}
 	if (!record) /* at the last moment */
-		record = facts_recall(platform, is_old);
+		record = facts_recall(platform, wait, is_old);
 	if (!record)
 		log_debug("nothing is known of the platform's devices: %s", why);
 	return record;
@@ -203,7 +212,8 @@ static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUI
  */
 static bool facts_is_enough(const struct platform_facts *p, enum facts_wait wait)
 {
-	if (p->record && !p->is_old && (facts_are_whole(p->record) || wait != FACTS_IMPORT))
+	if (facts_tell(p->record, wait) && !p->is_old &&
+	    (facts_are_whole(p->record) || wait < FACTS_IMPORT))
 		return true;
 	if (config_probe() == PROBE_DEFAULT && restricted_is_entered())
 		return true;
@@ -211,7 +221,7 @@ static bool facts_is_enough(const struct platform_facts *p, enum facts_wait wait
 		return p->is_looked_for;
 	if (wait == FACTS_QUERY) /* one wait is enough */
 		return p->waited != FACTS_KEPT;
-	return p->waited == FACTS_IMPORT && facts_clock() <= p->again;
+	return p->waited >= wait && facts_clock() <= p->again;
 }
 
 /* A query waits no longer for another thread's import than for climport-probe itself. */

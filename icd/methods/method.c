@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "icd/layer.h"
 #include "icd/probe/proof.h"
 #include "util/log.h"
 
@@ -194,4 +195,31 @@ void method_get_facts(const struct device *device, struct facts *facts)
 	facts->rule = device->rule;
 	facts->exporters = device->exporters;
 	facts->is_short = device->is_short;
+}
+
+/* clCreateImage came with OpenCL 1.2. */
+static bool method_has_images(cl_device_id device)
+{
+	cl_bool has = CL_FALSE;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof(has), &has, NULL);
+	return has && device_version(device) >= CL_MAKE_VERSION(1, 2, 0);
+}
+
+/* A method that takes both types of memory tests its images once. */
+bool method_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
+			void *arg)
+{
+	const struct method_ops *host = device->method[IMPORT_HOST].ops,
+				*dma_buf = device->method[IMPORT_DMABUF].ops;
+	bool is_short = false;
+
+	memset(rules, 0, sizeof(struct image_rule[IMAGE_RULES]));
+	if (!method_has_images(device->id))
+		return false;
+	if (host && host->test_images)
+		is_short = host->test_images(device, rules, note, arg);
+	if (dma_buf && dma_buf->test_images && (!host || dma_buf->test_images != host->test_images))
+		is_short |= dma_buf->test_images(device, rules, note, arg);
+	return is_short;
 }

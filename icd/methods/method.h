@@ -14,6 +14,7 @@
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj.h"
+#include "icd/selftest/selftest.h"
 
 struct proof;
 
@@ -114,6 +115,13 @@ struct method_ops {
 			       cl_int *err);
 
 	/*
+	 * With create_image: tests the images of a device that takes memory by the method (selftest/selftest.h).
+	 * Sets the rules of the method's images, of IMAGE_RULES.  True: something could not be tested now.
+	 */
+	bool (*test_images)(const struct device *device, struct image_rule *rules,
+			    image_note_fn note, void *arg);
+
+	/*
 	 * NULL, or gives up driver objects of the method for a context.  Called before
 	 * the application's last clReleaseContext: a driver may count such objects as users of
 	 * the context.  If the context lives on, the method makes the objects again when an
@@ -160,6 +168,10 @@ const struct method_ops *method_find(const char *name, enum import_type type);
 
 /* What is known of a device; NULL: nothing. */
 void method_get_facts(const struct device *device, struct facts *facts);
+
+/* Sets IMAGE_RULES rules of a device by self-test, as test_images: in climport-probe. */
+bool method_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
+			void *arg);
 
 /* Whether the driver itself takes all types of memory, so that nothing has to be tested. */
 bool method_is_native(const struct device *device, const char *extensions);

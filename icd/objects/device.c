@@ -13,6 +13,7 @@
 #include "icd/objects/selection.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/publish.h"
 
 #define MAX_DEPTH 32 /* of sub-devices */
 #define PAUSE 1	     /* seconds until an import asks again for what was unknown */
@@ -364,4 +365,42 @@ const struct device *device_get_last(cl_device_id id)
 	if (!known && id)
 		known = device_known(device_root(id));
 	return known ? known : device_get(id);
+}
+
+static void device_note_nothing(void *arg, unsigned int number, const struct image_rule *rule)
+{
+	(void)arg, (void)number, (void)rule;
+}
+
+/* In this process.  NULL: there was no memory, or another shortage. */
+static struct image_rule *device_test_images(struct device *device)
+{
+	struct image_rule *mine = calloc(1, sizeof(struct image_rule[IMAGE_RULES])), *rules = NULL;
+
+	if (mine && !method_test_images(device, mine, device_note_nothing, NULL))
+		rules = publish_first(&device->images, mine);
+	if (rules != mine)
+		free(mine);
+	return rules;
+}
+
+const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE])
+{
+	struct device *device = handle_table_peek(&device_table, id);
+	const struct image_rule *rules;
+	const struct facts *facts;
+
+	if (!device)
+		device = handle_table_peek(&device_table, device_root(id));
+	rules = device ? atomic_load(&device->images) : NULL;
+	snprintf(why, FACTS_WHY_SIZE, "no memory");
+	if (rules || !device)
+		return rules;
+	if (config_probe() == PROBE_HERE)
+		return device_test_images(device);
+	facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
+	if (!facts || !facts->has_images)
+		return NULL;
+	atomic_store(&device->images, (void *)facts->images);
+	return facts->images;
 }

@@ -24,7 +24,7 @@ struct method {
 	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
 
-/* Never freed once device_get() returned it, and but for @again not changed. */
+/* Never freed once device_get() returned it, and but for @again and @images not changed. */
 struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
@@ -35,6 +35,7 @@ struct device {
 	struct host_rule rule;	/* of the method host_ptr */
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
 	bool is_short;		/* ... and another could not be tested now */
+	void *_Atomic images;	/* IMAGE_RULES of const struct image_rule; NULL: not known yet */
 	_Atomic time_t again;	/* seconds: if something is unknown, nobody asks before then */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
@@ -60,6 +61,15 @@ const struct device *device_get(cl_device_id id);
  */
 const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
 				 char why[FACTS_WHY_SIZE]);
+
+/**
+ * device_images - for which images a device is zero copy
+ * @why: set to the reason if nothing is known
+ *
+ * The first call of a platform's asks for a record with images, unless it is kept.  Returns IMAGE_RULES, or NULL:
+ * nothing is known now, and a second later a call asks again.
+ */
+const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE]);
 
 /* The name of a device in records. */
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);

@@ -15,48 +15,73 @@
 #define LIMIT_S 10	   /* of a device's tests: some milliseconds, and the start of a driver */
 #define COMPILE_LIMIT_S 60 /* where a compiler runs: PoCL's took 21 s on a loaded machine */
 
-static void facts_test_device(cl_device_id id, struct facts *facts)
-{
-	const struct device *device = device_get(id);
+struct facts_file {
+	int fd;
+	bool with_images;
+	bool is_written; /* all that was written so far */
+};
 
-	memset(facts, 0, sizeof(*facts));
-	method_get_facts(device, facts);
-}
-
-static bool facts_write(int fd, const char *text)
+static void facts_write(struct facts_file *file, const char *text)
 {
 	const size_t length = strlen(text);
 
-	return write(fd, text, length) == (ssize_t)length;
+	file->is_written = file->is_written && write(file->fd, text, length) == (ssize_t)length;
 }
 
-/* A section without its first line, which is in the file already. */
-static bool facts_write_section(int fd, const struct facts *facts, unsigned int number)
+/* The first line is in the file before a test. */
+static void facts_write_name(struct facts_file *file, cl_device_id device, unsigned int number)
+{
+	char name[FACTS_NAME_SIZE];
+
+	device_name_in_record(device, name);
+	file->is_written &= dprintf(file->fd, "device %u %s\n", number, name) > 0;
+}
+
+static void facts_write_rest(struct facts_file *file, const struct facts *facts)
 {
 	char *text = malloc(FACTS_SECTION_SIZE);
-	const bool written = text &&
-			     facts_format(facts, number, text, FACTS_SECTION_SIZE) <
-				     FACTS_SECTION_SIZE &&
-			     facts_write(fd, strchr(text, '\n') + 1);
 
+	if (text && facts_format(facts, 0, text, FACTS_SECTION_SIZE) < FACTS_SECTION_SIZE)
+		facts_write(file, strchr(text, '\n') + 1);
+	else
+		file->is_written = false;
 	free(text);
-	return written;
+}
+
+/* A driver that does not survive a test is to blame for it: that is written before. */
+static void facts_note_image(void *arg, unsigned int number, const struct image_rule *rule)
+{
+	char line[FACTS_LINE_SIZE];
+
+	facts_format_image(number, rule, line);
+	facts_write(arg, line);
+	alarm(COMPILE_LIMIT_S);
+}
+
+static void facts_test_images(struct facts_file *file, const struct device *device,
+			      struct image_rule *rules)
+{
+	alarm(COMPILE_LIMIT_S);
+	if (method_test_images(device, rules, facts_note_image, file))
+		facts_write(file, "best 0\n");
 }
 
 /* A driver that hangs is ended by SIGALRM. */
-static bool facts_make_section(int fd, cl_device_id device, unsigned int number)
+static void facts_make_section(struct facts_file *file, cl_device_id id, unsigned int number)
 {
-	char line[FACTS_NAME_SIZE + 32], name[FACTS_NAME_SIZE];
+	const struct device *device;
 	struct facts facts;
 
-	device_name_in_record(device, name);
-	snprintf(line, sizeof(line), "device %u %s\n", number, name);
-	if (!facts_write(fd, line))
-		return false;
-	alarm(selftest_needs_compiler(device) ? COMPILE_LIMIT_S : LIMIT_S);
-	facts_test_device(device, &facts);
+	facts_write_name(file, id, number);
+	alarm(selftest_needs_compiler(id) ? COMPILE_LIMIT_S : LIMIT_S);
+	device = device_get(id);
+	method_get_facts(device, &facts);
+	facts.has_images = file->with_images;
+	facts_write_rest(file, &facts);
+	if (device && file->with_images && file->is_written)
+		facts_test_images(file, device, facts.images);
 	alarm(LIMIT_S);
-	return facts_write_section(fd, &facts, number);
+	facts_write(file, FACTS_END);
 }
 
 /* What earlier processes have written to the file.  The caller frees the text; NULL: no memory. */
@@ -69,28 +94,28 @@ static char *facts_read(int fd)
 	return text;
 }
 
-static bool facts_make_rest(cl_platform_id platform, int fd)
+static bool facts_make_rest(cl_platform_id platform, bool with_images, int fd)
 {
 	cl_uint count;
 	cl_device_id *devices = device_list(platform, &count);
 	char *text = facts_read(fd);
-	bool made = text;
+	struct facts_file file = { fd, with_images, text };
 
 	for (cl_uint i = text ? facts_count_sections(text) : 0;
-	     i < count && i < FACTS_DEVICES && made; i++)
-		made = facts_make_section(fd, devices[i], i);
+	     i < count && i < FACTS_DEVICES && file.is_written; i++)
+		facts_make_section(&file, devices[i], i);
 	free(text);
 	free(devices);
-	text = made ? facts_read(fd) : NULL;
+	text = file.is_written ? facts_read(fd) : NULL;
 	if (text)
 		facts_keep(platform, text);
 	free(text);
-	return made;
+	return file.is_written;
 }
 
-cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, int fd)
+cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd)
 {
 	if (!proof_is_platform(platform, key))
 		return CL_INVALID_PLATFORM;
-	return facts_make_rest(platform, fd) ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+	return facts_make_rest(platform, with_images, fd) ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }

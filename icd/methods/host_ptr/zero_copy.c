@@ -5,20 +5,10 @@
 #include <stdlib.h>
 
 #include "icd/config.h"
-#include "icd/layer.h"
-#include "icd/methods/host_ptr/image_class.h"
 #include "icd/probe/proof.h"
 #include "util/log.h"
 
 static struct publish_list zero_copy_of_devices; /* struct zero_copy */
-
-static bool zero_copy_is_cpu(cl_device_id device)
-{
-	cl_device_type type = 0;
-
-	next.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	return type & CL_DEVICE_TYPE_CPU;
-}
 
 static void zero_copy_add_device(struct zero_copy *proofs, cl_device_id root)
 {
@@ -26,7 +16,6 @@ static void zero_copy_add_device(struct zero_copy *proofs, cl_device_id root)
 		if (proofs->devices[i] == root)
 			return;
 	proofs->devices[proofs->num_devices++] = root;
-	proofs->is_cpu &= zero_copy_is_cpu(root);
 }
 
 /* @devices: records; a record may appear several times. */
@@ -41,7 +30,6 @@ static struct zero_copy *zero_copy_create(const struct device *const *devices, s
 		free(proofs);
 		return NULL;
 	}
-	proofs->is_cpu = true;
 	proofs->platform = devices[0]->platform;
 	for (size_t i = 0; i < count; i++)
 		zero_copy_add_device(proofs, devices[i]->id);
@@ -51,7 +39,6 @@ static struct zero_copy *zero_copy_create(const struct device *const *devices, s
 
 static void zero_copy_destroy(struct zero_copy *proofs)
 {
-	image_class_free(proofs);
 	free(proofs->devices);
 	free(proofs);
 }

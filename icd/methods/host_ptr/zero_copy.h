@@ -7,9 +7,18 @@
 #ifndef ICD_METHODS_HOST_PTR_ZERO_COPY_H
 #define ICD_METHODS_HOST_PTR_ZERO_COPY_H
 
-#include "icd/methods/host_ptr/class.h"
 #include "icd/objects/context.h"
 #include "icd/selftest/selftest.h"
+#include "util/publish.h"
+
+/* The root devices of contexts. */
+struct zero_copy {
+	struct published published;  /* first; by device */
+	const struct device *device; /* NULL: several devices */
+	cl_platform_id platform;
+	cl_uint num_devices;
+	cl_device_id *devices; /* root devices, each once */
+};
 
 /* The method's data of a context. */
 struct zero_copy_context {

@@ -57,7 +57,7 @@ static cl_int khr_create(cl_context context, cl_mem_flags flags, struct import_r
 	return err;
 }
 
-static const struct proof *const khr_proofs[] = { &khr_image_proof, &khr_together_proof, NULL };
+static const struct proof *const khr_proofs[] = { &khr_together_proof, NULL };
 
 const struct method_ops method_khr_ops = {
 	.name = "khr",
@@ -66,6 +66,7 @@ const struct method_ops method_khr_ops = {
 	.create = khr_create,
 	.prove = khr_prove_memory,
 	.create_image = khr_create_image,
+	.test_images = khr_test_images,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,
 	.proofs = khr_proofs,

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "icd/image_format.h"
 #include "icd/layer.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"
@@ -27,6 +26,15 @@ static const unsigned int alignments[] = { 1, 2, 4, 16, 64, 256, 1024 };
 
 /* Pixels of a side of a square.  The largest is as large as the largest buffer that is tried. */
 static const unsigned int sides[] = { 16384, 8192, 4096, 2048, 1024, 256, 64, 16 };
+
+#define LARGEST_PIXEL 16 /* bytes */
+
+/* By the size of a pixel.  Kernels write them on every device with images, or the driver refuses them. */
+static const cl_image_format formats[LARGEST_PIXEL + 1] = {
+	[1] = { CL_R, CL_UNSIGNED_INT8 },      [2] = { CL_R, CL_UNSIGNED_INT16 },
+	[4] = { CL_RGBA, CL_UNSIGNED_INT8 },   [8] = { CL_RGBA, CL_UNSIGNED_INT16 },
+	[16] = { CL_RGBA, CL_UNSIGNED_INT32 },
+};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -181,12 +189,11 @@ static cl_mem image_create_one(struct image_test *t, const struct image_trial *t
 		.image_height = t->is_2d ? trial->height : 0,
 		.image_row_pitch = t->is_2d ? p->pitch : 0,
 	};
-	cl_image_format format;
+	const cl_image_format *format = &formats[trial->pixel];
 	cl_mem image;
 
-	image_format_of_size(trial->pixel, &format);
 	if (t->from == IMAGE_OF_MEMORY) {
-		image = next.clCreateImage(t->session.context, flags | CL_MEM_USE_HOST_PTR, &format,
+		image = next.clCreateImage(t->session.context, flags | CL_MEM_USE_HOST_PTR, format,
 					   &desc, p->region->addr, err);
 		return memobj_holding(created_or_null(image, err), p->region, err);
 	}
@@ -194,7 +201,7 @@ static cl_mem image_create_one(struct image_test *t, const struct image_trial *t
 	if (!desc.mem_object)
 		return NULL;
 	image = created_or_null(
-		next.clCreateImage(t->session.context, flags, &format, &desc, NULL, err), err);
+		next.clCreateImage(t->session.context, flags, format, &desc, NULL, err), err);
 	next.clReleaseMemObject(desc.mem_object);
 	return image;
 }
@@ -296,7 +303,7 @@ static void image_try_accesses(struct image_test *t, struct image_rule *rule)
 
 static void image_try_pixels(struct image_test *t, struct image_rule *rule)
 {
-	for (unsigned int pixel = 1; pixel <= 16; pixel *= 2) {
+	for (unsigned int pixel = 1; pixel <= LARGEST_PIXEL; pixel *= 2) {
 		struct image_trial trial = t->plain;
 
 		trial.pixel = pixel;

@@ -141,13 +141,6 @@ bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_
 	return known;
 }
 
-bool result_cache_get(const char *key, char *line, size_t size)
-{
-	bool is_recent;
-
-	return result_cache_get_recent(key, line, size, &is_recent);
-}
-
 /* Past RLIMIT_FSIZE a write raises SIGXFSZ, which ends an unprepared process. */
 static bool result_cache_print(FILE *file, const char *key, const char *line)
 {

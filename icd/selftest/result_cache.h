@@ -10,11 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* @key is text without newlines; a result is text.  False: not known. */
-bool result_cache_get(const char *key, char *line, size_t size);
-
 /*
- * As result_cache_get().  @is_recent: the result was written less than an hour ago, or in the hour
+ * @key is text without newlines; a result is text.  False: not known.  @is_recent: the result was written less than an hour ago, or in the hour
  * to come if the clock was set back.  Bad news is believed for an hour: a library may be installed
  * meanwhile.
  */

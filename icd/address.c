@@ -15,7 +15,6 @@
 #include "icd/program.h"
 #include "icd/queries/describe.h"
 #include "icd/queries/make_facts.h"
-#include "icd/queries/proofs.h"
 #include "icd/queries/support.h"
 
 struct named {
@@ -80,8 +79,6 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return address_import_function();
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return address_describe_function();
-	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)proofs_run;
 	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
 		return (void *)facts_make;
 	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
@@ -94,8 +91,6 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return address_import_function();
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return address_describe_function();
-	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)proofs_run;
 	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
 		return (void *)facts_make;
 	if (!name)

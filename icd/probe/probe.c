@@ -192,7 +192,7 @@ static struct probe *probe_create(const char *key, const char *request, size_t s
 	p->between.status = -1;
 	p->between.text = p->text;
 	p->between.size = size;
-	p->between.is_line = request;
+	p->between.is_line = request && strcmp(request, PROBE_WITH_IMAGES) != 0;
 	snprintf(p->key, sizeof(p->key), "%s", key);
 	snprintf(p->request, sizeof(p->request), "%s", request ? request : "");
 	return p;

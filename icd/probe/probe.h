@@ -28,7 +28,7 @@ enum probe_end {
 
 /**
  * probe_run - have a proof of the platform of @key run, or its record made
- * @request: the name of the proof, and words for the proof; NULL: the record (facts/facts.h)
+ * @request: the name of the proof, and words for the proof; NULL or PROBE_WITH_IMAGES: the record (facts/facts.h)
  * @patience_ms: the time after which a missing answer is PROBE_HANGS; the probe goes on
  * @text: set to the answer, or to the reason for a missing answer
  */

@@ -7,6 +7,7 @@
 
 #include "icd/config.h"
 #include "icd/objects/device.h"
+#include "icd/probe/interface.h"
 #include "icd/selftest/identity.h"
 #include "icd/text.h"
 #include "util/restricted.h"
@@ -61,13 +62,13 @@ enum probe_end proof_ask(cl_platform_id platform, const struct proof *proof, con
 	return probe_run(key, request, proof->patience_ms, line, PROBE_LINE_SIZE);
 }
 
-enum probe_end proof_ask_facts(cl_platform_id platform, unsigned int patience_ms, char *text,
-			       size_t size)
+enum probe_end proof_ask_facts(cl_platform_id platform, bool with_images, unsigned int patience_ms,
+			       char *text, size_t size)
 {
 	char key[PROBE_KEY_SIZE];
 
 	snprintf(text, size, "no process may be started to test the driver");
 	if (!proof_may_start_probe() || !proof_platform_key(platform, key))
 		return PROBE_NOT_MADE;
-	return probe_run(key, NULL, patience_ms, text, size);
+	return probe_run(key, with_images ? PROBE_WITH_IMAGES : NULL, patience_ms, text, size);
 }

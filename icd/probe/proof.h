@@ -38,8 +38,8 @@ enum probe_end proof_ask(cl_platform_id platform, const struct proof *proof, con
 			 char line[PROBE_LINE_SIZE]);
 
 /* The same for the record of a platform (facts/facts.h).  @text: set to the record, or to the reason. */
-enum probe_end proof_ask_facts(cl_platform_id platform, unsigned int patience_ms, char *text,
-			       size_t size);
+enum probe_end proof_ask_facts(cl_platform_id platform, bool with_images, unsigned int patience_ms,
+			       char *text, size_t size);
 
 /* Whether the name has @length characters, and is @name's beginning. */
 bool proof_is_named(const struct proof *proof, const char *name, size_t length);

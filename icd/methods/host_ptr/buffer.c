@@ -80,17 +80,16 @@ cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_reg
 			       : host_ptr_create_part(context, flags, region, &memory, buffer);
 }
 
-/* By the rule of each device. */
-static cl_int host_ptr_check_rules(const struct context *context, unsigned int kinds,
-				   cl_mem_flags flags, const struct host_ptr_memory *memory)
+cl_int host_ptr_check(const struct context *context, unsigned int kinds, cl_mem_flags flags,
+		      const void *addr, size_t size)
 {
 	const cl_device_id *ids;
 	const size_t count = context_devices(context, &ids);
 	cl_int err = CL_SUCCESS;
 
 	for (size_t i = 0; i < count && !err; i++)
-		err = host_rule_check(&device_get_last(ids[i])->facts.rule, kinds, flags,
-				      memory->addr, memory->size);
+		err = host_rule_check(&device_get_last(ids[i])->facts.rule, kinds, flags, addr,
+				      size);
 	return err;
 }
 
@@ -105,5 +104,5 @@ cl_int host_ptr_prove(struct context *context, const struct import_region *regio
 	memory = host_ptr_enclose(region, align);
 	if (!memory.is_whole)
 		err = part_check_offset(region, memory.offset, context_base_align(context));
-	return err ? err : host_ptr_check_rules(context, region->kinds, flags, &memory);
+	return err ? err : host_ptr_check(context, region->kinds, flags, memory.addr, memory.size);
 }

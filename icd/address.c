@@ -79,7 +79,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return address_import_function();
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return address_describe_function();
-	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
+	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)facts_make;
 	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
@@ -91,7 +91,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return address_import_function();
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return address_describe_function();
-	if (name && !strcmp(name, PROBE_FACTS_FUNCTION))
+	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)facts_make;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);

@@ -3,7 +3,6 @@
  * climport-probe tests a driver for a process that must not: the driver may crash or hang.
  *
  *	climport-probe KEY [images]	makes the record of the platform with the key (icd/facts/facts.h)
- *	climport-probe KEY REQUEST	runs a proof (icd/probe/proof.h)
  *
  * The answer goes to a pipe.  A worker, climport-probe KEY facts [images], tests one device after the other and appends
  * what it finds to a file without a name.  If a device ends the worker, this process, which calls no driver, says
@@ -32,7 +31,6 @@
 #include "icd/probe/interface.h"
 
 #define MAX_PLATFORMS 64
-#define LINE_SIZE 1024
 #define START_LIMIT 60 /* seconds, for a driver to start; the layer sets the limits of tests */
 #define PROGRESS_LIMIT_MS 70000 /* more than a driver has to start, or a device to be tested */
 #define WORKER "facts"		/* the request of a worker */
@@ -48,25 +46,6 @@ static cl_uint probe_get_platforms(cl_platform_id platforms[MAX_PLATFORMS])
 	return count < MAX_PLATFORMS ? count : MAX_PLATFORMS;
 }
 
-/* The first platform with an answer. */
-static int probe_run_proof(const char *key, const char *request)
-{
-	cl_platform_id platforms[MAX_PLATFORMS];
-	char line[LINE_SIZE];
-	cl_uint count;
-
-	alarm(START_LIMIT);
-	count = probe_get_platforms(platforms);
-	for (cl_uint i = 0; i < count; i++) {
-		probe_fn run = (probe_fn)clGetExtensionFunctionAddressForPlatform(platforms[i],
-										  PROBE_FUNCTION);
-
-		if (run && !run(platforms[i], key, request, line, sizeof(line)))
-			return dprintf(PROBE_FD, "%s\n", line) > 0 ? 0 : 1;
-	}
-	return PROBE_STATUS_NO_PLATFORM;
-}
-
 /* Appends the sections of devices to @file.  A status. */
 static int probe_test_devices(const char *key, int file)
 {
@@ -77,8 +56,8 @@ static int probe_test_devices(const char *key, int file)
 	alarm(START_LIMIT);
 	count = probe_get_platforms(platforms);
 	for (cl_uint i = 0; i < count && err == CL_INVALID_PLATFORM; i++) {
-		probe_facts_fn make = (probe_facts_fn)clGetExtensionFunctionAddressForPlatform(
-			platforms[i], PROBE_FACTS_FUNCTION);
+		probe_fn make = (probe_fn)clGetExtensionFunctionAddressForPlatform(platforms[i],
+										   PROBE_FUNCTION);
 
 		if (make)
 			err = make(platforms[i], key, with_images, file);
@@ -233,5 +212,5 @@ int main(int argc, char **argv)
 		_exit(probe_make_facts(argv[0], argv[1]));
 	if (argc == 3 && !strcmp(argv[2], WORKER))
 		_exit(probe_work(argv[1]));
-	_exit(argc == 3 ? probe_run_proof(argv[1], argv[2]) : 2);
+	_exit(2);
 }

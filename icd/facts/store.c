@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "icd/config.h"
-#include "icd/probe/proof.h"
+#include "icd/probe/probe.h"
 #include "icd/selftest/identity.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"
@@ -151,16 +151,16 @@ static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_
 {
 	char *text = malloc(FACTS_TEXT_SIZE);
 	struct facts_record *record = NULL;
-	enum probe_end end;
+	bool has_answered;
 
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
 	if (!text)
 		return NULL;
-	end = proof_ask_facts(platform, wait == FACTS_IMAGE,
-			      wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text, FACTS_TEXT_SIZE);
+	has_answered = probe_ask(platform, wait == FACTS_IMAGE,
+				 wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text, FACTS_TEXT_SIZE);
 	snprintf(why, FACTS_WHY_SIZE, "%.*s", FACTS_WHY_SIZE - 1,
-		 end == PROBE_ANSWERED ? "climport-probe answers nonsense" : text);
-	if (end == PROBE_ANSWERED)
+		 has_answered ? "climport-probe answers nonsense" : text);
+	if (has_answered)
 		record = facts_parse(text);
 	free(text);
 	return record;

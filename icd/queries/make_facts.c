@@ -9,7 +9,7 @@
 #include "icd/facts/store.h"
 #include "icd/methods/method.h"
 #include "icd/objects/device.h"
-#include "icd/probe/proof.h"
+#include "icd/probe/probe.h"
 #include "icd/selftest/selftest.h"
 #include "icd/text.h"
 
@@ -187,7 +187,7 @@ cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool wit
 	struct facts_file file = { .fd = fd, .with_images = with_images };
 	char *text;
 
-	if (!proof_is_platform(platform, key))
+	if (!probe_is_platform(platform, key))
 		return CL_INVALID_PLATFORM;
 	text = facts_read(fd);
 	if (text)

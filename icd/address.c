@@ -11,7 +11,6 @@
 #include "icd/program.h"
 #include "icd/queries/describe.h"
 #include "icd/queries/make_facts.h"
-#include "icd/queries/proofs.h"
 #include "icd/queries/support.h"
 
 /* A function that is not intercepted is not touched, and costs nothing. */
@@ -75,9 +74,7 @@ static void *address_own(const char *name)
 		program_needs_no_hint();
 		return (void *)describe_device;
 	}
-	if (!strcmp(name, PROBE_FUNCTION))
-		return (void *)proofs_run;
-	return strcmp(name, PROBE_FACTS_FUNCTION) ? NULL : (void *)facts_make;
+	return strcmp(name, PROBE_FUNCTION) ? NULL : (void *)facts_make;
 }
 
 /* A function for all platforms, which looks at the context of each call. */

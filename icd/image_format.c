@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/image_format.h"
 
+#include <stdbool.h>
+
 /* Bytes of a pixel of packed channels, or of one channel; 0 if the type is not known. */
 static size_t image_format_channel(cl_channel_type type, bool *is_packed)
 {
@@ -63,20 +65,4 @@ size_t image_format_element(const cl_image_format *format)
 	size_t size = image_format_channel(format->image_channel_data_type, &is_packed);
 
 	return is_packed ? size : size * image_format_channels(format->image_channel_order);
-}
-
-bool image_format_of_size(size_t bytes, cl_image_format *format)
-{
-	static const cl_image_format formats[] = {
-		{ CL_R, CL_UNSIGNED_INT8 },	{ CL_R, CL_UNSIGNED_INT16 },
-		{ CL_RGBA, CL_UNSIGNED_INT8 },	{ CL_RGBA, CL_UNSIGNED_INT16 },
-		{ CL_RGBA, CL_UNSIGNED_INT32 },
-	};
-
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		*format = formats[i];
-		if (image_format_element(format) == bytes)
-			return true;
-	}
-	return false;
 }

@@ -3,18 +3,11 @@
 #ifndef ICD_IMAGE_FORMAT_H
 #define ICD_IMAGE_FORMAT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "icd/cl_compat.h"
 
 /* Bytes of a pixel, a power of two; 0 for a format that is not in the tables. */
 size_t image_format_element(const cl_image_format *format);
-
-/*
- * A format with pixels of @bytes that kernels write on every device with images.  False: there is
- * none.
- */
-bool image_format_of_size(size_t bytes, cl_image_format *format);
 
 #endif /* ICD_IMAGE_FORMAT_H */

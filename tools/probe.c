@@ -2,10 +2,9 @@
 /*
  * climport-probe tests a driver for a process that must not: the driver may crash or hang.
  *
- *	climport-probe KEY		makes the record of the platform with the key (icd/facts/facts.h)
- *	climport-probe KEY REQUEST	runs a proof (icd/probe/proof.h)
+ *	climport-probe KEY [images]	makes the record of the platform with the key (icd/facts/facts.h)
  *
- * The answer goes to a pipe.  A worker, climport-probe KEY FILE, tests one device after the other and appends
+ * The answer goes to a pipe.  A worker, climport-probe KEY facts [images], tests one device after the other and appends
  * what it finds to a file without a name.  If a device ends the worker, this process, which calls no driver, says
  * so in the file, and the next worker goes on behind it.
  */
@@ -32,10 +31,11 @@
 #include "icd/probe/interface.h"
 
 #define MAX_PLATFORMS 64
-#define LINE_SIZE 1024
 #define START_LIMIT 60 /* seconds, for a driver to start; the layer sets the limits of tests */
 #define PROGRESS_LIMIT_MS 70000 /* more than a driver has to start, or a device to be tested */
 #define WORKER "facts"		/* the request of a worker */
+
+static bool with_images;
 
 static cl_uint probe_get_platforms(cl_platform_id platforms[MAX_PLATFORMS])
 {
@@ -44,25 +44,6 @@ static cl_uint probe_get_platforms(cl_platform_id platforms[MAX_PLATFORMS])
 	if (clGetPlatformIDs(MAX_PLATFORMS, platforms, &count))
 		return 0;
 	return count < MAX_PLATFORMS ? count : MAX_PLATFORMS;
-}
-
-/* The first platform with an answer. */
-static int probe_run_proof(const char *key, const char *request)
-{
-	cl_platform_id platforms[MAX_PLATFORMS];
-	char line[LINE_SIZE];
-	cl_uint count;
-
-	alarm(START_LIMIT);
-	count = probe_get_platforms(platforms);
-	for (cl_uint i = 0; i < count; i++) {
-		probe_fn run = (probe_fn)clGetExtensionFunctionAddressForPlatform(platforms[i],
-										  PROBE_FUNCTION);
-
-		if (run && !run(platforms[i], key, request, line, sizeof(line)))
-			return dprintf(PROBE_FD, "%s\n", line) > 0 ? 0 : 1;
-	}
-	return PROBE_STATUS_NO_PLATFORM;
 }
 
 /* Appends the sections of devices to @file.  A status. */
@@ -75,11 +56,11 @@ static int probe_test_devices(const char *key, int file)
 	alarm(START_LIMIT);
 	count = probe_get_platforms(platforms);
 	for (cl_uint i = 0; i < count && err == CL_INVALID_PLATFORM; i++) {
-		probe_facts_fn make = (probe_facts_fn)clGetExtensionFunctionAddressForPlatform(
-			platforms[i], PROBE_FACTS_FUNCTION);
+		probe_fn make = (probe_fn)clGetExtensionFunctionAddressForPlatform(platforms[i],
+										   PROBE_FUNCTION);
 
 		if (make)
-			err = make(platforms[i], key, file);
+			err = make(platforms[i], key, with_images, file);
 	}
 	if (err == CL_INVALID_PLATFORM)
 		return PROBE_STATUS_NO_PLATFORM;
@@ -96,8 +77,8 @@ static int probe_work(const char *key)
 /* 0: the system refuses a process. */
 static pid_t probe_start_worker(char *program, char *key, int file)
 {
-	static char worker[] = WORKER;
-	char *argv[] = { program, key, worker, NULL };
+	static char worker[] = WORKER, images[] = PROBE_WITH_IMAGES;
+	char *argv[] = { program, key, worker, with_images ? images : NULL, NULL };
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
 
@@ -224,10 +205,12 @@ static void probe_allow_writing(void)
 int main(int argc, char **argv)
 {
 	probe_allow_writing();
+	with_images = argc > 2 && !strcmp(argv[argc - 1], PROBE_WITH_IMAGES);
+	argc -= with_images;
 	/* Drivers' handlers at exit have nothing to save. */
 	if (argc == 2)
 		_exit(probe_make_facts(argv[0], argv[1]));
 	if (argc == 3 && !strcmp(argv[2], WORKER))
 		_exit(probe_work(argv[1]));
-	_exit(argc == 3 ? probe_run_proof(argv[1], argv[2]) : 2);
+	_exit(2);
 }

@@ -32,9 +32,10 @@ size_t facts_format(const struct facts *facts, unsigned int number, char *text, 
 	if (used < size)
 		used += (size_t)snprintf(text + used, size - used,
 					 "unknown %d\nimage2d %d\nbest %d\nrule %s\nexporters %x\n"
-					 "large_memory %d %s\n",
+					 "large_memory %d %s\nimages %d\n",
 					 facts->is_unknown, facts->image2d, facts->is_best, rule,
-					 facts->exporters, facts->takes_large, facts->large_why);
+					 facts->exporters, facts->takes_large, facts->large_why,
+					 facts->has_images);
 	return used;
 }
 
@@ -51,6 +52,15 @@ void facts_keep_changes(const char *before, char *after)
 		kept += length;
 	}
 	*kept = '\0';
+}
+
+void facts_format_image(unsigned int number, const struct image_rule *rule,
+			char line[FACTS_LINE_SIZE])
+{
+	char text[IMAGE_RULE_LINE_SIZE];
+
+	image_rule_format(rule, text);
+	snprintf(line, FACTS_LINE_SIZE, "image %u %s\n", number, text);
 }
 
 /* Takes a word and a space from a line.  False: the line begins with another word. */
@@ -75,14 +85,28 @@ static bool facts_parse_type(const char *line, struct facts_type *type)
 	       sizeof(type->why);
 }
 
-/* The process of the tests has ended. */
+static bool facts_is_whole(const struct facts *facts)
+{
+	return *facts->type[IMPORT_HOST].method && *facts->type[IMPORT_DMABUF].method;
+}
+
+/* The process of the tests has ended.  In a test that the driver may not survive, what was known stays. */
 static void facts_set_ended(struct facts *facts, const char *why)
 {
 	facts->is_best = false;
-	for (int i = 0; i < IMPORT_TYPES && !facts->begun; i++) {
+	for (int i = 0; i < IMPORT_TYPES && !facts_is_whole(facts); i++) {
 		strcpy(facts->type[i].method, "-");
 		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
 	}
+}
+
+/* The image of the last test is not known to be at fault. */
+static void facts_set_lost(struct facts *facts)
+{
+	facts->is_unknown |= !facts_is_whole(facts) || facts->has_images;
+	for (unsigned int i = 0; i < IMAGE_RULES; i++)
+		if (facts->images[i].found == IMAGE_FATAL)
+			facts->images[i].found = IMAGE_UNPROVED;
 }
 
 static bool facts_parse_end(const char *line, struct facts *facts)
@@ -90,11 +114,20 @@ static bool facts_parse_end(const char *line, struct facts *facts)
 	if (facts_skip_word(&line, "died"))
 		facts->has_died = true;
 	else if (facts_skip_word(&line, "lost"))
-		facts->is_unknown |= !facts->begun;
+		facts_set_lost(facts);
 	else
 		return false;
 	facts_set_ended(facts, line);
 	return true;
+}
+
+static bool facts_parse_image(const char *line, struct facts *facts)
+{
+	unsigned int number;
+	int used = 0;
+
+	return sscanf(line, "%u %n", &number, &used) == 1 && used && number < IMAGE_RULES &&
+	       image_rule_parse(line + used, &facts->images[number]);
 }
 
 static bool facts_parse_switch(const char *text, bool *value)
@@ -141,12 +174,11 @@ static bool facts_parse_line(const char *line, struct facts *facts)
 		return facts_parse_large(line, facts);
 	if (facts_skip_word(&line, "test"))
 		return ++facts->begun;
+	if (facts_skip_word(&line, "images"))
+		return facts_parse_switch(line, &facts->has_images);
+	if (facts_skip_word(&line, "image"))
+		return facts_parse_image(line, facts);
 	return facts_parse_end(line, facts);
-}
-
-static bool facts_is_whole(const struct facts *facts)
-{
-	return *facts->type[IMPORT_HOST].method && *facts->type[IMPORT_DMABUF].method;
 }
 
 /* Takes a section's lines from @text, up to the line "end". */
@@ -218,6 +250,15 @@ bool facts_are_whole(const struct facts_record *record)
 {
 	for (unsigned int i = 0; i < record->count; i++)
 		if (record->device[i].is_unknown)
+			return false;
+	return record->count;
+}
+
+/* A device that has died has no imports, or died of an image. */
+bool facts_have_images(const struct facts_record *record)
+{
+	for (unsigned int i = 0; i < record->count; i++)
+		if (!record->device[i].has_images && !record->device[i].has_died)
 			return false;
 	return record->count;
 }

@@ -12,6 +12,8 @@
  *	rule ...		struct host_rule
  *	exporters BITS
  *	large_memory 0|1 WHY	0: large allocations of the device's own memory are not imported
+ *	images 0|1		1: images have been tested, or the test has ended the process
+ *	image NUMBER ...	struct image_rule
  *	end
  *
  * Behind these come tests that the driver may not survive.  Each begins with a line "test NAME".  What it finds follows
@@ -29,13 +31,14 @@
 #include <stddef.h>
 
 #include "icd/facts/host_rule.h"
+#include "icd/facts/image_rule.h"
 #include "import/import.h"
 
 #define FACTS_DEVICES 64
 #define FACTS_METHOD_SIZE 16
 #define FACTS_WHY_SIZE 192
 #define FACTS_NAME_SIZE 128
-#define FACTS_SECTION_SIZE 2048					     /* bytes: of a device */
+#define FACTS_SECTION_SIZE 4096					     /* bytes: of a device */
 #define FACTS_TEXT_SIZE ((size_t)FACTS_DEVICES * FACTS_SECTION_SIZE) /* bytes: of a record */
 
 /* How a device takes a type of memory. */
@@ -51,7 +54,9 @@ struct facts {
 	bool is_unknown; /* something could not be tested now, perhaps a type that is not taken */
 	bool is_best;	 /* nothing better can be hoped for */
 	bool image2d;	 /* 2D images on imports are the layer's */
-	struct host_rule rule;	/* of the method host_ptr */
+	struct host_rule rule; /* of the method host_ptr */
+	bool has_images;       /* images have been tested: */
+	struct image_rule images[IMAGE_RULES];
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
 	bool takes_large; /* of the method opaque_fd: large allocations of the device's own memory */
 	char large_why[FACTS_WHY_SIZE]; /* part of a sentence, if they are refused */
@@ -69,11 +74,17 @@ void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *
 
 #define FACTS_END "end\n"
 
-/* The section of a device, without its end.  Returns the length; more than @size: no room. */
+/* The section of a device, without images and end.  Returns the length; more than @size: no room. */
 size_t facts_format(const struct facts *facts, unsigned int number, char *text, size_t size);
 
 /* Leaves in the text of a section the lines that are not in an older one of the device. */
 void facts_keep_changes(const char *before, char *after);
+
+#define FACTS_LINE_SIZE (IMAGE_RULE_LINE_SIZE + 16) /* bytes */
+
+/* The line of an image. */
+void facts_format_image(unsigned int number, const struct image_rule *rule,
+			char line[FACTS_LINE_SIZE]);
 
 /* The caller frees the record.  NULL: no memory, or the text is no record, or cut off within a section. */
 struct facts_record *facts_parse(const char *text);
@@ -81,7 +92,10 @@ struct facts_record *facts_parse(const char *text);
 /* The sections that have ended, in a text that may be cut off. */
 unsigned int facts_count_sections(const char *text);
 
-/* Whether nothing is unknown in a record: others are not kept. */
+/* Whether nothing is unknown in a record but images: others are not kept. */
 bool facts_are_whole(const struct facts_record *record);
+
+/* Whether images have been tested. */
+bool facts_have_images(const struct facts_record *record);
 
 #endif /* ICD_FACTS_FACTS_H */

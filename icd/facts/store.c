@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "icd/config.h"
-#include "icd/probe/proof.h"
+#include "icd/probe/probe.h"
 #include "icd/selftest/identity.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"
@@ -17,7 +17,7 @@
 #include "util/restricted.h"
 #include "util/thread.h"
 
-#define REVISION 2     /* of the tests: with a new number every driver is tested again */
+#define REVISION 3     /* of the tests: with a new number every driver is tested again */
 #define PAUSE 1	       /* seconds until an import asks again, or as long as the last attempt took */
 #define QUERY_MS 10000 /* a driver starts in a second, and in several on a slow or busy machine */
 #define FACTS_KEPT_SIZE (IDENTITY_LIMITS_SIZE + FACTS_TEXT_SIZE) /* bytes */
@@ -77,6 +77,12 @@ static bool facts_are_good(const struct facts_record *record)
 		if (record->device[i].has_died || !record->device[i].is_best)
 			return false;
 	return record->count;
+}
+
+/* Whether a record says what is asked for. */
+static bool facts_tell(const struct facts_record *record, enum facts_wait wait)
+{
+	return record && (wait != FACTS_IMAGE || facts_have_images(record));
 }
 
 static bool facts_have_died(const struct facts_record *record)
@@ -145,16 +151,16 @@ static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_
 {
 	char *text = malloc(FACTS_TEXT_SIZE);
 	struct facts_record *record = NULL;
-	enum probe_end end;
+	bool has_answered;
 
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
 	if (!text)
 		return NULL;
-	end = proof_ask_facts(platform, wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text,
-			      FACTS_TEXT_SIZE);
+	has_answered = probe_ask(platform, wait == FACTS_IMAGE,
+				 wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text, FACTS_TEXT_SIZE);
 	snprintf(why, FACTS_WHY_SIZE, "%.*s", FACTS_WHY_SIZE - 1,
-		 end == PROBE_ANSWERED ? "climport-probe answers nonsense" : text);
-	if (end == PROBE_ANSWERED)
+		 has_answered ? "climport-probe answers nonsense" : text);
+	if (has_answered)
 		record = facts_parse(text);
 	free(text);
 	return record;
@@ -166,7 +172,7 @@ static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_w
 {
 	struct facts_record *record = facts_recall(platform, is_old), *made;
 
-	if ((record && !*is_old) || wait == FACTS_KEPT)
+	if ((facts_tell(record, wait) && !*is_old) || wait == FACTS_KEPT)
 		return record;
 	made = facts_ask_probe(platform, wait, why);
 	*is_old = false;
@@ -204,7 +210,8 @@ static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUI
  */
 static bool facts_is_enough(const struct platform_facts *p, enum facts_wait wait)
 {
-	if (p->record && !p->is_old && (facts_are_whole(p->record) || wait != FACTS_IMPORT))
+	if (facts_tell(p->record, wait) && !p->is_old &&
+	    (facts_are_whole(p->record) || wait < FACTS_IMPORT))
 		return true;
 	if (config_probe() == PROBE_DEFAULT && restricted_is_entered())
 		return true;
@@ -212,7 +219,7 @@ static bool facts_is_enough(const struct platform_facts *p, enum facts_wait wait
 		return p->is_looked_for;
 	if (wait == FACTS_QUERY) /* one wait is enough */
 		return p->waited != FACTS_KEPT;
-	return p->waited == FACTS_IMPORT && facts_clock() <= p->again;
+	return p->waited >= wait && facts_clock() <= p->again;
 }
 
 /* A query waits no longer for another thread's import than for climport-probe itself. */

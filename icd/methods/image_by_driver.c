@@ -88,16 +88,6 @@ void image_refused_by_driver(const struct image_request *r, cl_mem_flags flags, 
 	free(formats);
 }
 
-cl_mem image_by_driver_or_null(const struct image_request *r, cl_mem_flags flags,
-			       const cl_image_desc *desc, void *host_ptr, cl_int *err)
-{
-	cl_mem image = image_by_driver(r, flags, desc, host_ptr, err);
-
-	if (!is_created(image, *err))
-		image_refused_by_driver(r, flags, *err);
-	return created_or_null(image, err);
-}
-
 cl_mem image_by_driver_create(struct context *context, const struct memobj *parent,
 			      const struct image_request *r, bool *hides_parent, cl_int *err)
 {

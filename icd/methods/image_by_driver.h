@@ -9,10 +9,6 @@
 cl_mem image_by_driver(const struct image_request *r, cl_mem_flags flags, const cl_image_desc *desc,
 		       void *host_ptr, cl_int *err);
 
-/* The same for the layer's own use: the image, or NULL and an error, logged. */
-cl_mem image_by_driver_or_null(const struct image_request *r, cl_mem_flags flags,
-			       const cl_image_desc *desc, void *host_ptr, cl_int *err);
-
 /*
  * Logs that the driver refused the image with @err.  Only now is the driver asked for its formats, as
  * not every driver says with its error that the format is the fault (PoCL 3.1).

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "icd/probe/proof.h"
+#include "icd/layer.h"
 #include "util/log.h"
 
 /* A device uses, for each type of memory, the first method of the table with a positive probe. */
@@ -21,15 +21,6 @@ void method_context_release(cl_context context)
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i]->context_release)
 			rows[i]->context_release(context);
-}
-
-const struct proof *method_proof(const char *name, size_t length)
-{
-	for (size_t i = 0; i < ROWS; i++)
-		for (size_t j = 0; rows[i]->proofs && rows[i]->proofs[j]; j++)
-			if (proof_is_named(rows[i]->proofs[j], name, length))
-				return rows[i]->proofs[j];
-	return NULL;
 }
 
 bool method_driver_has(enum method_quirk quirk, const char *extensions)
@@ -196,4 +187,31 @@ void method_recall(struct device *device, const char *extensions, const struct f
 	if (facts)
 		device->facts = *facts;
 	method_log(device);
+}
+
+/* clCreateImage came with OpenCL 1.2. */
+static bool method_has_images(cl_device_id device)
+{
+	cl_bool has = CL_FALSE;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof(has), &has, NULL);
+	return has && device_version(device) >= CL_MAKE_VERSION(1, 2, 0);
+}
+
+/* A method that takes both types of memory tests its images once. */
+bool method_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
+			void *arg)
+{
+	const struct method_ops *host = device->method[IMPORT_HOST].ops,
+				*dma_buf = device->method[IMPORT_DMABUF].ops;
+	bool is_short = false;
+
+	memset(rules, 0, sizeof(struct image_rule[IMAGE_RULES]));
+	if (!method_has_images(device->id))
+		return false;
+	if (host && host->test_images)
+		is_short = host->test_images(device, rules, note, arg);
+	if (dma_buf && dma_buf->test_images && (!host || dma_buf->test_images != host->test_images))
+		is_short |= dma_buf->test_images(device, rules, note, arg);
+	return is_short;
 }

@@ -14,8 +14,7 @@
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj.h"
-
-struct proof;
+#include "icd/selftest/selftest.h"
 
 /* A buffer from a method. */
 struct method_buffer {
@@ -125,6 +124,13 @@ struct method_ops {
 			       cl_int *err);
 
 	/*
+	 * With create_image: tests the images of a device that takes memory by the method (selftest/selftest.h).
+	 * Sets the rules of the method's images, of IMAGE_RULES.  True: something could not be tested now.
+	 */
+	bool (*test_images)(const struct device *device, struct image_rule *rules,
+			    image_note_fn note, void *arg);
+
+	/*
 	 * NULL, or gives up driver objects of the method for a context.  Called before
 	 * the application's last clReleaseContext: a driver may count such objects as users of
 	 * the context.  If the context lives on, the method makes the objects again when an
@@ -147,9 +153,6 @@ struct method_ops {
 
 	/* NULL, or the tests that the driver may not survive; NULL ends the list. */
 	const struct method_danger *const *dangers;
-
-	/* NULL, or the method's proofs that run in a probe process (probe/proof.h); NULL ends the list. */
-	const struct proof *const *proofs;
 
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */
@@ -175,14 +178,15 @@ const struct method_danger *method_danger(const struct device *device, unsigned 
 /* The method of the layer with a name, for a type of memory; NULL: none. */
 const struct method_ops *method_find(const char *name, enum import_type type);
 
+/* Sets IMAGE_RULES rules of a device by self-test, as test_images: in climport-probe. */
+bool method_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
+			void *arg);
+
 /* Whether the driver itself takes all types of memory, so that nothing has to be tested. */
 bool method_is_native(struct device *device, const char *extensions);
 
 /* Whether a driver with @extensions has the quirk.  Runs no self-test. */
 bool method_driver_has(enum method_quirk quirk, const char *extensions);
-
-/* The proof of a method with a name of @length characters; NULL: there is none. */
-const struct proof *method_proof(const char *name, size_t length);
 
 /* Calls context_release of every method. */
 void method_context_release(cl_context context);

@@ -23,7 +23,6 @@ struct context {
 	struct context_import imports[IMPORT_TYPES + 1];
 	atomic_bool is_warned; /* context_warn_once() */
 	bool watched; /* the driver says when the context is gone; set before others see it */
-	struct publish_list data; /* of methods: struct context_data */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -32,32 +31,10 @@ struct context {
 
 static HANDLE_TABLE_DEFINE(context_table, NULL); /* cl_context -> struct context */
 
-/* The driver's objects that methods keep for a context. */
-static void context_data_release(struct context *context)
-{
-	struct context_data *data = publish_list_head(&context->data);
-
-	for (; data; data = publish_next(data))
-		data->ops->release(data);
-}
-
-static void context_delete(struct context *context)
-{
-	struct context_data *data = publish_list_head(&context->data);
-
-	while (data) {
-		struct context_data *gone = data;
-
-		data = publish_next(data);
-		gone->ops->free(gone);
-	}
-	free(context);
-}
-
 void context_put(struct context *context)
 {
 	if (context && handle_record_put(&context->record))
-		context_delete(context);
+		free(context);
 }
 
 struct context *context_get(cl_context handle)
@@ -87,8 +64,6 @@ static void context_remove(cl_context handle, const struct context *only)
 	else
 		context = NULL;
 	lock_release(&context_table.lock);
-	if (context)
-		context_data_release(context);
 	context_put(context);
 }
 
@@ -213,7 +188,6 @@ static void context_release_last(struct context *context)
 	THREAD_NO_CANCEL();
 
 	method_context_release(context->handle);
-	context_data_release(context);
 	if (!context_is_kept(context))
 		context_remove(context->handle, context);
 }
@@ -439,25 +413,6 @@ cl_int context_refuse(const struct context *context, enum import_type type)
 	else
 		log_error("the context has no devices");
 	return CL_INVALID_PROPERTY;
-}
-
-static bool context_data_is(const void *data, const void *ops)
-{
-	return ((const struct context_data *)data)->ops == ops;
-}
-
-struct context_data *context_data_get(struct context *context, const struct context_data_ops *ops)
-{
-	return publish_find(&context->data, context_data_is, ops);
-}
-
-struct context_data *context_data_add(struct context *context, struct context_data *mine)
-{
-	struct context_data *winner = publish_add(&context->data, mine, context_data_is, mine->ops);
-
-	if (winner != mine)
-		mine->ops->free(mine);
-	return winner;
 }
 
 cl_platform_id context_platform(const struct context *context)

@@ -5,7 +5,6 @@
 
 #include "icd/cl_compat.h"
 #include "icd/objects/device.h"
-#include "util/publish.h"
 
 typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *private_info,
 					     size_t cb, void *user_data);
@@ -85,31 +84,6 @@ void context_find_import(struct context *context, enum import_type type,
  */
 cl_int context_refuse(const struct context *context, enum import_type type);
 
-/* Data of a method for a context: the beginning of the method's own structure. */
-struct context_data {
-	struct published published; /* first */
-	const struct context_data_ops *ops;
-};
-
-struct context_data_ops {
-	/*
-	 * Gives up the driver's objects in the data: the application releases the last reference
-	 * to the context.  The data stays usable.
-	 */
-	void (*release)(struct context_data *data);
-
-	/* The context is gone. */
-	void (*free)(struct context_data *data);
-};
-
-/* The data with these @ops, or NULL.  Takes no lock. */
-struct context_data *context_data_get(struct context *context, const struct context_data_ops *ops);
-
-/*
- * Gives @data to the context.  If a thread was faster, frees @data and returns the data of that
- * thread.
- */
-struct context_data *context_data_add(struct context *context, struct context_data *data);
 
 /* The platform of a context; NULL if the properties of no device can be read. */
 cl_platform_id context_platform(const struct context *context);

@@ -12,6 +12,7 @@
 #include "icd/objects/selection.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/publish.h"
 
 #define MAX_DEPTH 32 /* of sub-devices */
 
@@ -136,7 +137,8 @@ cl_device_id *device_list(cl_platform_id platform, cl_uint *count)
 	return NULL;
 }
 
-int device_place(cl_platform_id platform, cl_device_id root)
+/* The number of a root device on its platform, which is equal in climport-probe.  -1: none. */
+static int device_place(cl_platform_id platform, cl_device_id root)
 {
 	cl_uint count;
 	cl_device_id *devices = device_list(platform, &count);
@@ -147,42 +149,6 @@ int device_place(cl_platform_id platform, cl_device_id root)
 			number = (int)i;
 	free(devices);
 	return number;
-}
-
-cl_device_id device_at(cl_platform_id platform, int number)
-{
-	cl_uint count;
-	cl_device_id *devices = device_list(platform, &count), device;
-
-	device = number >= 0 && (cl_uint)number < count ? devices[number] : NULL;
-	free(devices);
-	return device;
-}
-
-bool device_write_numbers(cl_platform_id platform, const cl_device_id *devices, cl_uint count,
-			  char *words, size_t size)
-{
-	size_t used = strlen(words);
-
-	for (cl_uint i = 0; i < count && used < size; i++)
-		used += (size_t)snprintf(words + used, size - used, " %d",
-					 device_place(platform, devices[i]));
-	return used < size;
-}
-
-bool device_read_numbers(cl_platform_id platform, const char *words, cl_device_id *devices,
-			 cl_uint count)
-{
-	for (cl_uint i = 0; i < count; i++) {
-		char *end;
-		const long number = strtol(words, &end, 10);
-
-		devices[i] = end == words ? NULL : device_at(platform, (int)number);
-		if (!devices[i])
-			return false;
-		words = end;
-	}
-	return true;
 }
 
 /* The section of a device, by its number on the platform.  NULL: nothing is known, or the record is of other devices. */
@@ -360,4 +326,42 @@ const struct device *device_get_last(cl_device_id id)
 	if (!known && id)
 		known = device_known(device_root(id));
 	return known ? known : device_get(id);
+}
+
+static void device_note_nothing(void *arg, unsigned int number, const struct image_rule *rule)
+{
+	(void)arg, (void)number, (void)rule;
+}
+
+/* In this process.  NULL: there was no memory, or another shortage. */
+static struct image_rule *device_test_images(struct device *device)
+{
+	struct image_rule *mine = calloc(1, sizeof(struct image_rule[IMAGE_RULES])), *rules = NULL;
+
+	if (mine && !method_test_images(device, mine, device_note_nothing, NULL))
+		rules = publish_first(&device->images, mine);
+	if (rules != mine)
+		free(mine);
+	return rules;
+}
+
+const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE])
+{
+	struct device *device = handle_table_peek(&device_table, id);
+	const struct image_rule *rules;
+	const struct facts *facts;
+
+	if (!device)
+		device = handle_table_peek(&device_table, device_root(id));
+	rules = device ? atomic_load(&device->images) : NULL;
+	snprintf(why, FACTS_WHY_SIZE, "no memory");
+	if (rules || !device)
+		return rules;
+	if (config_probe() == PROBE_HERE)
+		return device_test_images(device);
+	facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
+	if (!facts || !facts->has_images)
+		return NULL;
+	atomic_store(&device->images, (void *)facts->images);
+	return facts->images;
 }

@@ -21,7 +21,7 @@ struct method {
 	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
 
-/* Never freed once device_get() returned it, and not changed. */
+/* Never freed once device_get() returned it, and but for @images not changed. */
 struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
@@ -30,6 +30,7 @@ struct device {
 		older; /* a record in which something is unknown, and which threads may still use */
 	struct method method[IMPORT_TYPES];
 	struct facts facts;
+	void *_Atomic images; /* IMAGE_RULES of const struct image_rule; NULL: not known yet */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
@@ -63,8 +64,17 @@ struct device *device_test(cl_device_id root, const struct facts *known);
 const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
 				 char why[FACTS_WHY_SIZE]);
 
-/* Whether nothing is unknown: such a record never changes. */
+/* Whether nothing is unknown: but for images, such a record never changes. */
 bool device_is_whole(const struct device *device);
+
+/**
+ * device_images - for which images a device is zero copy
+ * @why: set to the reason if nothing is known
+ *
+ * The first call of a platform's asks for a record with images, unless it is kept.  Returns IMAGE_RULES, or NULL:
+ * nothing is known now, and a second later a call asks again.
+ */
+const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE]);
 
 /* The name of a device in records. */
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
@@ -77,18 +87,6 @@ const struct device *device_known(cl_device_id id);
 
 /* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
 cl_device_id *device_list(cl_platform_id platform, cl_uint *count);
-
-/* The number of a root device on its platform, which is equal in climport-probe; and back.  -1, NULL: none. */
-int device_place(cl_platform_id platform, cl_device_id root);
-cl_device_id device_at(cl_platform_id platform, int number);
-
-/*
- * Appends the numbers of root devices to words, and reads them back.  False: no room, no such device, or other words.
- */
-bool device_write_numbers(cl_platform_id platform, const cl_device_id *devices, cl_uint count,
-			  char *words, size_t size);
-bool device_read_numbers(cl_platform_id platform, const char *words, cl_device_id *devices,
-			 cl_uint count);
 
 /* The root device of a sub-device; @id if @id is a root device. */
 cl_device_id device_root(cl_device_id id);

@@ -49,12 +49,10 @@ static NOT_SANITIZED void between_read(struct between *b)
 		n = syscall(SYS_read, 0, b->text + used, b->size - used);
 		if (n > 0)
 			used += (size_t)n;
-		if (n > 0 && b->is_line && b->text[used - 1] == '\n')
-			break;
 	}
 	if (!used || used == b->size || b->text[used - 1] != '\n')
 		return;
-	b->text[used - b->is_line] = '\0';
+	b->text[used] = '\0';
 	atomic_store(&b->answered, true);
 }
 
@@ -107,7 +105,6 @@ static NOT_SANITIZED int between_main(void *arg)
 	else
 		b->error = posix_spawn(&b->pid, b->program, &b->actions, &b->attr, b->argv, b->env);
 	if (!b->error) {
-		atomic_store(&b->started, true);
 		syscall(SYS_close, BETWEEN_PIPE);
 		between_read(b);
 		syscall(SYS_close, 0); /* who writes more does not wait for a reader */

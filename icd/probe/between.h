@@ -34,15 +34,13 @@ struct between {
 	/* Set by the caller. */
 	const char *program;
 	char *argv[4], **env;
-	char *text;   /* for the answer */
-	size_t size;  /* bytes */
-	bool is_line; /* the answer ends with a line, not with the probe */
+	char *text;  /* for the answer */
+	size_t size; /* bytes */
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 
 	/* Set by the process between. */
 	atomic_bool answered; /* the text is whole */
-	atomic_bool started;  /* the probe runs, and the driver takes the time */
 	int error;
 	pid_t pid;  /* of the probe */
 	int status; /* of the probe's end; -1: unknown */

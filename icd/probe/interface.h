@@ -10,31 +10,23 @@
 
 #include <CL/cl.h>
 
-#define PROBE_FUNCTION "climportRunProof"
-#define PROBE_FACTS_FUNCTION "climportMakeFacts"
+#define PROBE_FUNCTION "climportMakeFacts"
+#define PROBE_WITH_IMAGES "images"  /* the request for a record with images */
 #define PROBE_FD 3		    /* the descriptor for the answer, in a probe process */
-#define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no platform has run the proof */
+#define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no such platform */
 #define PROBE_STATUS_LOST 126	    /* and greater: the process says nothing of the driver */
 
 /**
- * probe_facts_fn - make the record of a platform (facts/facts.h), and keep it
+ * probe_fn - make the record of a platform (facts/facts.h), and keep it
  * @key: of the platform in question, from the parent
+ * @with_images: images are tested, too
  * @fd: a file, to which each device's section is appended as soon as it is known.  Sections that are there
  *	already are not made again: a worker that comes after a dead one goes on behind it.
  *
  * Returns CL_SUCCESS; CL_INVALID_PLATFORM if @platform is not the platform of @key; or another error.
  */
-typedef cl_int(CL_API_CALL *probe_facts_fn)(cl_platform_id platform, const char *key, int fd);
-
-/**
- * probe_fn - run a proof
- * @request: the name of the proof, and words for it
- * @answer: set to a line for the parent
- *
- * Errors as above, without an answer.
- */
-typedef cl_int(CL_API_CALL *probe_fn)(cl_platform_id platform, const char *key, const char *request,
-				      char *answer, size_t size);
+typedef cl_int(CL_API_CALL *probe_fn)(cl_platform_id platform, const char *key, bool with_images,
+				      int fd);
 
 /*
  * Whether others have ended a probe process, which says nothing of the driver: who stops a service may

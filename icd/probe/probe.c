@@ -12,19 +12,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "icd/config.h"
 #include "icd/place.h"
 #include "icd/preload.h"
 #include "icd/probe/between.h"
 #include "icd/probe/interface.h"
 #include "icd/probe/job.h"
+#include "icd/selftest/identity.h"
 #include "icd/start.h"
 #include "icd/text.h"
 #include "util/log.h"
+#include "util/restricted.h"
+
+#define KEY_SIZE 34
 
 struct probe {
 	struct job job;
-	char key[PROBE_KEY_SIZE], request[PROBE_REQUEST_SIZE], program[2 * PATH_MAX],
-		layers[2 * PATH_MAX + 16];
+	char key[KEY_SIZE], program[2 * PATH_MAX], layers[2 * PATH_MAX + 16];
+	bool with_images;
 	char *preload; /* NULL: no library is preloaded */
 	struct between between;
 	char text[]; /* the answer */
@@ -136,6 +141,7 @@ static bool probe_create_attributes(struct probe *p)
 
 static void probe_job(struct job *job)
 {
+	static char images[] = PROBE_WITH_IMAGES;
 	struct probe *p = (struct probe *)job;
 
 	if (posix_spawn_file_actions_init(&p->between.actions)) {
@@ -146,7 +152,7 @@ static void probe_job(struct job *job)
 	p->between.program = p->program;
 	p->between.argv[0] = p->program;
 	p->between.argv[1] = p->key;
-	p->between.argv[2] = *p->request ? p->request : NULL;
+	p->between.argv[2] = p->with_images ? images : NULL;
 	if (!probe_create_environment(p) || !probe_create_attributes(p))
 		p->between.error = ENOMEM;
 	else if (probe_find(p))
@@ -157,32 +163,52 @@ static void probe_job(struct job *job)
 	free(p->preload);
 }
 
-/* The reason for a missing answer. */
-static enum probe_end probe_judge(const struct probe *p, char *why, size_t size)
+/* The environment's part of keys, and a hash.  False: the platform is unknown. */
+static bool probe_get_key(cl_platform_id platform, char key[KEY_SIZE])
 {
-	int status = p->between.status,
-	    signal = status >= 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	bool lasting;
+	char *identity = identity_platform(platform, &lasting);
 
-	if (p->between.error || !p->between.pid || status < 0) {
-		snprintf(why, size, "climport-probe cannot be run: %s",
-			 log_strerror(p->between.error ? p->between.error : ECHILD));
-		return PROBE_NOT_MADE;
-	}
-	if (signal == SIGALRM) { /* the probe's own limit: tools/probe.c, and some proofs */
-		snprintf(why, size, "climport-probe does not answer in time");
-		return PROBE_HANGS;
-	}
-	if (signal)
-		snprintf(why, size, "climport-probe was ended by signal %d", signal);
-	else
-		snprintf(why, size, "climport-probe ended with status %d", WEXITSTATUS(status));
-	if (probe_status_is_lost(status))
-		return PROBE_LOST;
-	return !signal && WEXITSTATUS(status) == PROBE_STATUS_NO_PLATFORM ? PROBE_NO_PLATFORM
-									  : PROBE_FAILED;
+	if (!identity)
+		return false;
+	snprintf(key, KEY_SIZE, "%016llx.%016llx", identity_environment(), text_hash(identity));
+	free(identity);
+	return true;
 }
 
-static struct probe *probe_create(const char *key, const char *request, size_t size)
+bool probe_is_platform(cl_platform_id platform, const char *key)
+{
+	char own[KEY_SIZE];
+
+	identity_set_environment(strtoull(key, NULL, 16));
+	return probe_get_key(platform, own) && !strcmp(own, key);
+}
+
+/* A filter of system calls may kill the program for a new process. */
+static bool probe_may_start(void)
+{
+	const enum config_probe asked = config_probe();
+
+	return (asked == PROBE_PROCESS || (asked == PROBE_DEFAULT && !restricted_is_entered())) &&
+	       !identity_is_privileged();
+}
+
+static void probe_explain(const struct probe *p, char *why, size_t size)
+{
+	const int status = p->between.status;
+
+	if (p->between.error || !p->between.pid || status < 0)
+		snprintf(why, size, "climport-probe cannot be run: %s",
+			 log_strerror(p->between.error ? p->between.error : ECHILD));
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) /* its own limit */
+		snprintf(why, size, "climport-probe does not answer in time");
+	else if (WIFSIGNALED(status))
+		snprintf(why, size, "climport-probe was ended by signal %d", WTERMSIG(status));
+	else
+		snprintf(why, size, "climport-probe ended with status %d", WEXITSTATUS(status));
+}
+
+static struct probe *probe_create(const char *key, bool with_images, size_t size)
 {
 	struct probe *p = calloc(1, sizeof(*p) + size);
 
@@ -192,37 +218,41 @@ static struct probe *probe_create(const char *key, const char *request, size_t s
 	p->between.status = -1;
 	p->between.text = p->text;
 	p->between.size = size;
-	p->between.is_line = request;
+	p->with_images = with_images;
 	snprintf(p->key, sizeof(p->key), "%s", key);
-	snprintf(p->request, sizeof(p->request), "%s", request ? request : "");
 	return p;
 }
 
-enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms, char *text,
-			 size_t size)
+static bool probe_run(struct probe *p, unsigned int patience_ms, char *text, size_t size)
 {
-	int saved = errno;
-	struct probe *p = probe_create(key, request, size);
-	enum probe_end end = PROBE_NOT_MADE;
-	enum job_end job;
+	const enum job_end end = job_run(&p->job, patience_ms);
+	const bool has_answered = end == JOB_ENDED && atomic_load(&p->between.answered);
 
-	snprintf(text, size, "there is no memory or no thread for climport-probe");
-	if (!p) {
-		errno = saved;
-		return PROBE_NOT_MADE;
-	}
-	job = job_run(&p->job, patience_ms);
-	if (job == JOB_ENDED && atomic_load(&p->between.answered)) {
+	if (has_answered)
 		memcpy(text, p->text, size);
-		end = PROBE_ANSWERED;
-	} else if (job == JOB_ABANDONED) {
-		end = atomic_load(&p->between.started) ? PROBE_HANGS : PROBE_LOST;
-		snprintf(text, size, "climport-probe does not %s in %u seconds",
-			 end == PROBE_HANGS ? "answer" : "start", patience_ms / 1000);
-	} else if (job == JOB_ENDED) {
-		end = probe_judge(p, text, size);
-	}
+	else if (end == JOB_ENDED)
+		probe_explain(p, text, size);
+	else if (end == JOB_ABANDONED)
+		snprintf(text, size, "climport-probe does not answer in %u seconds",
+			 patience_ms / 1000);
 	job_put(&p->job);
+	return has_answered;
+}
+
+bool probe_ask(cl_platform_id platform, bool with_images, unsigned int patience_ms, char *text,
+	       size_t size)
+{
+	const int saved = errno;
+	char key[KEY_SIZE];
+	struct probe *p;
+	bool has_answered;
+
+	snprintf(text, size, "no process may be started to test the driver");
+	if (!probe_may_start() || !probe_get_key(platform, key))
+		return false;
+	snprintf(text, size, "there is no memory or no thread for climport-probe");
+	p = probe_create(key, with_images, size);
+	has_answered = p && probe_run(p, patience_ms, text, size);
 	errno = saved;
-	return end;
+	return has_answered;
 }

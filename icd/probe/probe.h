@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process climport-probe tests a platform's devices for a process that must not test them
- * (proof.h).
+ * The process climport-probe tests a platform's devices for a process that must not test them: a driver may crash or
+ * hang.
  *
  * The caller notices nothing of climport-probe: no SIGCHLD, no child for wait(), no descriptor, no
  * zombie.  Only waitpid() with __WALL or __WCLONE sees the process between (between.h), and may
@@ -13,32 +13,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROBE_KEY_SIZE 34
-#define PROBE_REQUEST_SIZE 512
-#define PROBE_LINE_SIZE 384 /* a number for each of 64 devices, or a sentence */
-
-enum probe_end {
-	PROBE_ANSWERED,
-	PROBE_FAILED,	   /* the driver crashes or ends the probe */
-	PROBE_HANGS,	   /* the driver holds the probe up beyond its time */
-	PROBE_NO_PLATFORM, /* in the probe process no such platform runs the proof */
-	PROBE_LOST,	   /* killed, or not started in time: says nothing of the driver */
-	PROBE_NOT_MADE,	   /* for want of a process, of memory, or of climport-probe */
-};
+#include "icd/cl_compat.h"
 
 /**
- * probe_run - have a proof of the platform of @key run, or its record made
- * @request: the name of the proof, and words for the proof; NULL: the record (facts/facts.h)
- * @patience_ms: the time after which a missing answer is PROBE_HANGS; the probe goes on
- * @text: set to the answer, or to the reason for a missing answer
+ * probe_ask - have the record of a platform made
+ * @with_images: images are tested, too
+ * @patience_ms: for the answer; the probe goes on
+ * @text: set to the record (facts/facts.h) or, if the function returns false, to the reason
  */
-enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms, char *text,
-			 size_t size);
+bool probe_ask(cl_platform_id platform, bool with_images, unsigned int patience_ms, char *text,
+	       size_t size);
 
-/* Whether a missing answer is the driver's fault. */
-static inline bool probe_blames_driver(enum probe_end end)
-{
-	return end == PROBE_FAILED || end == PROBE_HANGS;
-}
+/*
+ * In climport-probe: whether @key, of the process that asks, is the platform's.  The key also has the environment's
+ * part of the keys of records (identity.h), which climport-probe takes over.
+ */
+bool probe_is_platform(cl_platform_id platform, const char *key);
 
 #endif /* ICD_PROBE_PROBE_H */

@@ -9,18 +9,24 @@
 #include "icd/facts/store.h"
 #include "icd/methods/method.h"
 #include "icd/objects/device.h"
-#include "icd/probe/proof.h"
+#include "icd/probe/probe.h"
 #include "icd/selftest/selftest.h"
 #include "icd/text.h"
 
 #define LIMIT_S 10	   /* of a device's tests: some milliseconds, and the start of a driver */
 #define COMPILE_LIMIT_S 60 /* where a compiler runs: PoCL's took 21 s on a loaded machine */
 
-static bool facts_write(int fd, const char *text)
+struct facts_file {
+	int fd;
+	bool with_images;
+	bool is_written; /* all that was written so far */
+};
+
+static void facts_write(struct facts_file *file, const char *text)
 {
 	const size_t length = strlen(text);
 
-	return write(fd, text, length) == (ssize_t)length;
+	file->is_written = file->is_written && write(file->fd, text, length) == (ssize_t)length;
 }
 
 /* A driver that hangs is ended by SIGALRM. */
@@ -30,94 +36,113 @@ static void facts_limit(cl_device_id device)
 }
 
 /* The section's first line is in the file before a test. */
-static bool facts_write_name(int fd, cl_device_id device, unsigned int number)
+static void facts_write_name(struct facts_file *file, cl_device_id device, unsigned int number)
 {
-	char line[FACTS_NAME_SIZE + 32], name[FACTS_NAME_SIZE];
+	char name[FACTS_NAME_SIZE];
 
 	device_name_in_record(device, name);
-	snprintf(line, sizeof(line), "device %u %s\n", number, name);
-	return facts_write(fd, line);
+	file->is_written &= dprintf(file->fd, "device %u %s\n", number, name) > 0;
 }
 
 /* The caller frees the section of a device; NULL: no memory. */
-static char *facts_format_device(const struct device *device)
+static char *facts_format_device(struct facts_file *file, const struct device *device)
 {
 	char *text = malloc(FACTS_SECTION_SIZE);
 
 	if (text && facts_format(&device->facts, 0, text, FACTS_SECTION_SIZE) < FACTS_SECTION_SIZE)
 		return text;
 	free(text);
+	file->is_written = false;
 	return NULL;
 }
 
-static bool facts_write_section(int fd, const struct device *device)
+static void facts_write_section(struct facts_file *file, const struct device *device)
 {
-	char *text = facts_format_device(device);
-	const bool written = text && facts_write(fd, strchr(text, '\n') + 1);
+	char *text = facts_format_device(file, device);
 
+	if (text)
+		facts_write(file, strchr(text, '\n') + 1);
 	free(text);
-	return written;
 }
 
 /* What the test has found stands behind the line that it has begun. */
-static bool facts_run_danger(int fd, struct device *device, const struct method_danger *danger)
+static void facts_run_danger(struct facts_file *file, struct device *device,
+			     const struct method_danger *danger)
 {
-	char *before = facts_format_device(device), *after = NULL;
-	bool written = before && dprintf(fd, "test %s\n", danger->name) > 0;
+	char *before = facts_format_device(file, device), *after;
 
-	if (written) {
+	file->is_written &= dprintf(file->fd, "test %s\n", danger->name) > 0;
+	if (file->is_written) {
 		facts_limit(device->id);
 		danger->run(device);
-		after = facts_format_device(device);
+		after = facts_format_device(file, device);
+		if (after) {
+			facts_keep_changes(before, after);
+			facts_write(file, after);
+		}
+		free(after);
 	}
-	written = after;
-	if (written) {
-		facts_keep_changes(before, after);
-		written = facts_write(fd, after);
-	}
-	free(after);
 	free(before);
-	return written;
 }
 
-/* From the test with a number on, which are the tests that the driver may not survive, to the end of the section. */
-static bool facts_run_dangers(int fd, struct device *device, unsigned int number)
+/* A driver that does not survive a test is to blame for it: that is written before. */
+static void facts_note_image(void *arg, unsigned int number, const struct image_rule *rule)
+{
+	char line[FACTS_LINE_SIZE];
+
+	facts_format_image(number, rule, line);
+	facts_write(arg, line);
+	alarm(COMPILE_LIMIT_S);
+}
+
+static void facts_test_images(struct facts_file *file, struct device *device)
+{
+	facts_write(file, "images 1\n");
+	alarm(COMPILE_LIMIT_S);
+	if (method_test_images(device, device->facts.images, facts_note_image, file))
+		facts_write(file, "best 0\n");
+}
+
+/* The tests that the driver may not survive, but those that earlier processes have begun. */
+static void facts_end_section(struct facts_file *file, struct device *device)
 {
 	const struct method_danger *danger;
-	bool written = true;
+	unsigned int number = device->facts.begun;
 
-	while (written && (danger = method_danger(device, number++)))
-		written = facts_run_danger(fd, device, danger);
+	while (file->is_written && (danger = method_danger(device, number++)))
+		facts_run_danger(file, device, danger);
+	if (file->is_written && file->with_images && !device->facts.has_images)
+		facts_test_images(file, device);
 	alarm(LIMIT_S);
-	return written && facts_write(fd, FACTS_END);
+	facts_write(file, FACTS_END);
 }
 
-static bool facts_make_section(int fd, cl_device_id id, unsigned int number)
+static void facts_make_section(struct facts_file *file, cl_device_id id, unsigned int number)
 {
 	struct device *device;
-	bool made;
 
-	if (!facts_write_name(fd, id, number))
-		return false;
+	facts_write_name(file, id, number);
 	facts_limit(id);
 	device = device_test(id, NULL);
-	made = device && facts_write_section(fd, device) && facts_run_dangers(fd, device, 0);
+	if (device) {
+		facts_write_section(file, device);
+		facts_end_section(file, device);
+	}
+	file->is_written &= device != NULL;
 	free(device);
-	return made;
 }
 
-/* The device has ended an earlier worker.  If a dangerous test did, the tests behind it are left. */
-static bool facts_end_section(int fd, cl_device_id id, const struct facts *known)
+/* The device has ended an earlier process: if that was not a dangerous test, the device takes nothing. */
+static void facts_resume_section(struct facts_file *file, cl_device_id id,
+				 const struct facts *known)
 {
-	struct device *device;
-	bool made;
+	struct device *device = known->begun || known->has_images ? device_test(id, known) : NULL;
 
-	if (!known->begun)
-		return facts_write(fd, FACTS_END);
-	device = device_test(id, known);
-	made = device && facts_run_dangers(fd, device, known->begun);
+	if (device)
+		facts_end_section(file, device);
+	else
+		facts_write(file, FACTS_END);
 	free(device);
-	return made;
 }
 
 /* What earlier processes have written to the file.  The caller frees the text; NULL: no memory. */
@@ -130,7 +155,7 @@ static char *facts_read(int fd)
 	return text;
 }
 
-/* What earlier workers have found, with a last section that may not have ended.  The caller frees it. */
+/* With a last section that may not have ended.  The caller frees the record. */
 static struct facts_record *facts_parse_begun(const char *text)
 {
 	char *ended = text_create("%s%s", text, FACTS_END);
@@ -140,41 +165,37 @@ static struct facts_record *facts_parse_begun(const char *text)
 	return record ? record : facts_parse(text);
 }
 
-static bool facts_make_sections(cl_platform_id platform, int fd, const char *text)
+static void facts_make_rest(struct facts_file *file, cl_platform_id platform, const char *text)
 {
 	struct facts_record *known = facts_parse_begun(text);
-	cl_uint count;
+	cl_uint count, i = facts_count_sections(text);
 	cl_device_id *devices = device_list(platform, &count);
-	cl_uint i = facts_count_sections(text);
-	bool made = known;
 
-	if (made && known && known->count > i && i < count) {
-		made = facts_end_section(fd, devices[i], &known->device[i]);
+	file->is_written = known;
+	if (known && known->count > i && i < count) {
+		facts_resume_section(file, devices[i], &known->device[i]);
 		i++;
 	}
-	for (; i < count && i < FACTS_DEVICES && made; i++)
-		made = facts_make_section(fd, devices[i], i);
+	for (; i < count && i < FACTS_DEVICES && file->is_written; i++)
+		facts_make_section(file, devices[i], i);
 	free(devices);
 	free(known);
-	return made;
 }
 
-static bool facts_make_rest(cl_platform_id platform, int fd)
+cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd)
 {
-	char *text = facts_read(fd);
-	const bool made = text && facts_make_sections(platform, fd, text);
+	struct facts_file file = { .fd = fd, .with_images = with_images };
+	char *text;
 
+	if (!probe_is_platform(platform, key))
+		return CL_INVALID_PLATFORM;
+	text = facts_read(fd);
+	if (text)
+		facts_make_rest(&file, platform, text);
 	free(text);
-	text = made ? facts_read(fd) : NULL;
+	text = file.is_written ? facts_read(fd) : NULL;
 	if (text)
 		facts_keep(platform, text);
 	free(text);
-	return made;
-}
-
-cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, int fd)
-{
-	if (!proof_is_platform(platform, key))
-		return CL_INVALID_PLATFORM;
-	return facts_make_rest(platform, fd) ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+	return file.is_written ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }

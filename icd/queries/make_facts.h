@@ -5,7 +5,7 @@
 
 #include "icd/probe/interface.h"
 
-/* See probe_facts_fn. */
-cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, int fd);
+/* See probe_fn. */
+cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd);
 
 #endif /* ICD_QUERIES_MAKE_FACTS_H */

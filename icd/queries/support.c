@@ -9,7 +9,6 @@
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/device.h"
-#include "icd/probe/proof.h"
 #include "util/thread.h"
 
 static unsigned int support_of_facts(const struct facts *facts)

@@ -4,26 +4,7 @@
 #include <string.h>
 
 #include "icd/layer.h"
-
-/* The region is held until the driver has destroyed the buffer. */
-static void CL_CALLBACK rounds_unused(cl_mem mem, void *region)
-{
-	(void)mem;
-	import_put(region);
-}
-
-static cl_mem rounds_watch(struct import_region *region, cl_mem mem, cl_int *err)
-{
-	if (*err || !mem)
-		return NULL;
-	import_hold(region);
-	*err = next.clSetMemObjectDestructorCallback(mem, rounds_unused, region);
-	if (!*err)
-		return mem;
-	import_put(region);
-	next.clReleaseMemObject(mem);
-	return NULL;
-}
+#include "icd/objects/memobj_watch.h"
 
 /* Arguments of a native kernel; the driver fills in the buffers' addresses. */
 struct native_args {
@@ -220,7 +201,7 @@ cl_mem rounds_part_create(cl_context context, bool reader, void *arg, cl_int *er
 			part->size, (unsigned char *)part->region->addr + part->offset, err),
 		err);
 
-	return rounds_watch(part->region, mem, err);
+	return memobj_holding(mem, part->region, err);
 }
 
 void rounds_places(size_t size, size_t at[SELFTEST_PLACES])

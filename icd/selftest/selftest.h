@@ -14,6 +14,7 @@
 
 #include "icd/cl_compat.h"
 #include "icd/facts/host_rule.h"
+#include "icd/facts/image_rule.h"
 #include "import/import.h"
 
 enum tested {
@@ -83,19 +84,8 @@ cl_int selftest_memory(const cl_device_id *devices, cl_uint num_devices,
 /* Errors of the moment say nothing about the device. */
 bool selftest_is_transient(cl_int err);
 
-/* The object that an image is made from. */
-enum selftest_image_from {
-	IMAGE_OF_MEMORY,     /* none: CL_MEM_USE_HOST_PTR */
-	IMAGE_OF_BUFFER,     /* a buffer over the memory */
-	IMAGE_OF_SUB_BUFFER, /* a sub-buffer of a buffer over the memory */
-};
-
-struct proof;
-
 /* How a method makes the memory and the buffers of tests of images.  Static storage. */
 struct selftest_image_ops {
-	const char *name;	   /* of results */
-	const struct proof *proof; /* by which a probe process runs such a test */
 	/* As import_sample_kind(). */
 	int (*sample)(const struct import_sample_want *want, struct import_region **region);
 	/* A buffer over all of the region, which is held until the driver has destroyed the buffer. */
@@ -105,23 +95,21 @@ struct selftest_image_ops {
 	cl_int (*edge)(cl_command_queue queue, bool begins, const cl_mem buffers[2]);
 };
 
-/* An image and the memory below. */
-struct selftest_image {
+/* Told IMAGE_FATAL before the tests, and then what each has found. */
+typedef void (*image_note_fn)(void *arg, unsigned int number, const struct image_rule *rule);
+
+struct selftest_images {
+	cl_device_id device;
 	const struct selftest_image_ops *ops; /* NULL: host memory, CL_MEM_USE_HOST_PTR */
-	enum import_kind kind;
-	cl_mem_object_type type; /* CL_MEM_OBJECT_IMAGE2D or, of a buffer, _IMAGE1D_BUFFER */
-	enum selftest_image_from from;
-	cl_mem_flags flags; /* of the image */
-	cl_image_format format;
-	size_t width, height, pitch; /* 1D: the height is 1; the pitch in bytes, not 0 */
-	size_t offset;		     /* of the memory, from a page */
-	size_t origin;		     /* of the image, from the memory's first byte */
-	bool is_sparse;		     /* the devices touch no page before a kernel does */
+	size_t align;	    /* bytes: of addresses that the device's buffers take */
+	bool own_address;   /* struct host_rule: there is nothing to copy to */
+	unsigned int rules; /* 1 << image_rule_number(): what to test */
+	image_note_fn note;
+	void *arg;
 };
 
-/* Tests images like @image, in a context of all @devices, on each device. */
-enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
-			   const struct selftest_image *image);
+/* Sets the rules that are asked for, of IMAGE_RULES.  True: something could not be tested now. */
+bool selftest_images(const struct selftest_images *asked, struct image_rule *rules);
 
 /* Whether commands can wait for user events on a device. */
 enum tested selftest_user_event(cl_device_id device);

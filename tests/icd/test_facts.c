@@ -2,21 +2,29 @@
 /* Records of platforms as text (icd/facts/facts.h). */
 #include "harness.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "icd/facts/facts.h"
 
-static const char whole[] = "device 0 a device\n"
-			    "host host_ptr 64 by self-test\n"
-			    "dma_buf - 0 no dma-buf\n"
-			    "unknown 0\n"
-			    "image2d 1\n"
-			    "best 1\n"
-			    "rule align 64, own 0, largest 1048576, kinds 3, accesses fff end\n"
-			    "exporters 5\n"
-			    "large_memory 0 died\n"
-			    "end\n";
+static const char whole[] =
+	"device 0 a device\n"
+	"host host_ptr 64 by self-test\n"
+	"dma_buf - 0 no dma-buf\n"
+	"unknown 0\n"
+	"image2d 1\n"
+	"best 1\n"
+	"rule align 64, own 0, largest 1048576, kinds 3, accesses fff end\n"
+	"exporters 5\n"
+	"large_memory 0 died\n"
+	"images 1\n"
+	"image 3 zero_copy all 0, align 64, pitch 4, largest 256x128, pixels 1f, "
+	"accesses fff end\n"
+	"image 4 copies all 0, align 0, pitch 0, largest 0x0, pixels 0, "
+	"accesses 0 end\n"
+	"end\n";
 
 static const struct facts known = {
 	.name = "a device",
@@ -27,16 +35,28 @@ static const struct facts known = {
 	.rule = { .align = 64, .largest = 1048576, .kinds = 3, .accesses = 0xfff },
 	.exporters = 5,
 	.large_why = "died",
+	.has_images = true,
+	.images = { [3] = { IMAGE_ZERO_COPY, false, 64, 4, 256, 128, 0x1f, 0xfff },
+		    [4] = { .found = IMAGE_COPIES } },
 };
 
-/* A section with its end. */
-static size_t facts_put_section(const struct facts *facts, unsigned int number, char *text)
+/* A section with the images that were tested.  Returns the length. */
+static size_t facts_put_section(const struct facts *facts, unsigned int number,
+				char text[FACTS_SECTION_SIZE])
 {
-	const size_t length = facts_format(facts, number, text, FACTS_SECTION_SIZE);
+	size_t used = facts_format(facts, number, text, FACTS_SECTION_SIZE);
 
-	EXPECT(length + sizeof(FACTS_END) <= FACTS_SECTION_SIZE);
-	strcpy(text + length, FACTS_END);
-	return length + strlen(FACTS_END);
+	for (unsigned int i = 0; i < IMAGE_RULES; i++) {
+		char line[FACTS_LINE_SIZE];
+
+		facts_format_image(i, &facts->images[i], line);
+		if (facts->images[i].found != IMAGE_UNPROVED)
+			used += (size_t)snprintf(text + used, FACTS_SECTION_SIZE - used, "%s",
+						 line);
+	}
+	used += (size_t)snprintf(text + used, FACTS_SECTION_SIZE - used, FACTS_END);
+	EXPECT(used < FACTS_SECTION_SIZE);
+	return used;
 }
 
 /* A record of @count devices. */
@@ -104,8 +124,23 @@ static const struct example {
 	    .type = { { "host_ptr", 1, " two  blanks " }, { "khr", 4096, "host - 0" } },
 	    .rule = { .align = 1, .own_address = true, .largest = (size_t)1 << 40 },
 	    .exporters = 0xffffffff,
-	    .takes_large = true } },
+	    .takes_large = true,
+	    .has_images = true,
+	    .images = { { IMAGE_ZERO_COPY, true, 1, 1, UINT_MAX, UINT_MAX, 1, 1 },
+			[IMAGE_RULES - 1] = { .found = IMAGE_FATAL } } } },
 };
+
+static void expect_same_images(const struct image_rule *a, const struct image_rule *b)
+{
+	EXPECT_EQ(a->found, b->found);
+	EXPECT_EQ(a->is_all, b->is_all);
+	EXPECT_EQ(a->align, b->align);
+	EXPECT_EQ(a->pitch, b->pitch);
+	EXPECT_EQ(a->width, b->width);
+	EXPECT_EQ(a->height, b->height);
+	EXPECT_EQ(a->pixels, b->pixels);
+	EXPECT_EQ(a->accesses, b->accesses);
+}
 
 TEST_EACH(inverse, struct example, examples, "What is written is read as it was.")
 {
@@ -135,6 +170,9 @@ TEST_EACH(inverse, struct example, examples, "What is written is read as it was.
 	EXPECT_EQ(a->exporters, b->exporters);
 	EXPECT_EQ(a->takes_large, b->takes_large);
 	EXPECT(!strcmp(a->large_why, b->large_why));
+	EXPECT_EQ(a->has_images, b->has_images);
+	for (unsigned int i = 0; i < IMAGE_RULES; i++)
+		expect_same_images(&a->images[i], &b->images[i]);
 	EXPECT(!b->has_died);
 	free(record);
 }
@@ -151,7 +189,14 @@ TEST(longest, "A section with the longest sentences and name has room, and is re
 		memset(facts.type[i].why, 'w', sizeof(facts.type[i].why) - 1);
 	facts.type[IMPORT_HOST].align = SIZE_MAX;
 	facts.rule.largest = SIZE_MAX;
-	facts_put_section(&facts, FACTS_DEVICES - 1, text);
+	/* Each line of an image may be there twice, and the first is shorter. */
+	for (int i = 0; i < IMAGE_RULES; i++)
+		facts.images[i] =
+			(struct image_rule){ IMAGE_ZERO_COPY, true,	1u << 31, 1u << 31,
+					     1u << 31,	      1u << 31, 31,	  0xfff };
+	EXPECT(facts_put_section(&facts, FACTS_DEVICES - 1, text) +
+		       IMAGE_RULES * (size_t)IMAGE_RULE_LINE_SIZE <
+	       sizeof(text));
 	facts_put_section(&facts, 0, text);
 	record = facts_parse(text);
 	EXPECT(record);
@@ -202,7 +247,6 @@ TEST_EACH(
 	EXPECT(!facts->is_best);
 	EXPECT(!strcmp(facts->type[IMPORT_HOST].method, "host_ptr"));
 	EXPECT_EQ(facts->rule.align, 64);
-	EXPECT(facts_are_whole(record));
 	free(record);
 }
 
@@ -241,6 +285,57 @@ TEST(changes, "The changed lines of a section, behind an older one, make it the 
 	free(record);
 }
 
+static const struct image_end {
+	const char *name, *text;
+	bool has_died, is_whole;
+	enum image_found found;
+} image_ends[] = {
+	{ "died", "died the driver crashes", true, true, IMAGE_FATAL },
+	{ "lost", "lost others ended it", false, false, IMAGE_UNPROVED },
+};
+
+TEST_EACH(ended_by_image, struct image_end, image_ends,
+	  "If the process ends in the test of an image, the record has what was found before, and "
+	  "the image is the "
+	  "driver's fault unless others ended the process.")
+{
+	char text[2 * sizeof(whole)];
+	struct facts_record *record;
+
+	snprintf(
+		text, sizeof(text),
+		"%.*simage 0 fatal all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end\n"
+		"%s\nend\n",
+		(int)(strlen(whole) - strlen(FACTS_END)), whole, row->text);
+	record = facts_parse(text);
+	EXPECT(record);
+	EXPECT(!strcmp(record->device[0].type[IMPORT_HOST].method, "host_ptr"));
+	EXPECT_EQ(record->device[0].rule.align, 64);
+	EXPECT_EQ(record->device[0].images[3].found, IMAGE_ZERO_COPY);
+	EXPECT_EQ(record->device[0].images[0].found, row->found);
+	EXPECT_EQ(record->device[0].has_died, row->has_died);
+	EXPECT_EQ(facts_are_whole(record), row->is_whole);
+	EXPECT(facts_have_images(record));
+	free(record);
+}
+
+TEST(last_line, "Of several lines of an image, the last counts.")
+{
+	char text[2 * sizeof(whole)];
+	struct facts_record *record;
+
+	snprintf(
+		text, sizeof(text),
+		"%.*simage 3 fatal all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end\n"
+		"end\n",
+		(int)(strlen(whole) - strlen(FACTS_END)), whole);
+	record = facts_parse(text);
+	EXPECT(record);
+	EXPECT_EQ(record->device[0].images[3].found, IMAGE_FATAL);
+	EXPECT_EQ(record->device[0].images[4].found, IMAGE_COPIES);
+	free(record);
+}
+
 static const struct damage {
 	const char *name, *from, *to;
 } damages[] = {
@@ -269,6 +364,11 @@ static const struct damage {
 	{ "large_memory", "large_memory 0", "large_memory 2" },
 	{ "no_large_memory", "large_memory 0", "large_memory" },
 	{ "test_without_name", "image2d 1\n", "test\n" },
+	{ "number_of_image", "image 3", "image 10" },
+	{ "word_of_image", "zero_copy all", "zero all" },
+	{ "image_cut", "fff end\nimage 4", "fff\nimage 4" },
+	{ "align_of_image", "all 0, align 64", "all 0, align 0" },
+	{ "accesses_of_image", "1f, accesses fff", "1f, accesses ffff" },
 };
 
 TEST_EACH(damaged, struct damage, damages, "A text with a damaged line is no record.")
@@ -348,4 +448,42 @@ TEST_EACH(unknown, struct part, parts, "A record in which anything is unknown is
 	EXPECT(record);
 	EXPECT_EQ(facts_are_whole(record), row->is_whole);
 	free(record);
+}
+
+static const struct habit {
+	const char *name;
+	bool is_all;
+} habits[] = { { "tried", false }, { "all", true } };
+
+static const struct outside {
+	const char *name;
+	struct image_shape image;
+	bool is_taken;
+} outsides[] = {
+	{ "inside", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 256, 128, 1028 }, true },
+	{ "no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 3 }, true },
+	{ "address", { IMAGE_OF_MEMORY, true, 0, (void *)32, 4, 1, 1, 0 }, false },
+	{ "pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 16, 1, 1, 0 }, false },
+	{ "unknown_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 0, 1, 1, 0 }, false },
+	{ "width", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 257, 1, 0 }, false },
+	{ "height", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 1, 129, 0 }, false },
+	{ "gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 1, 2, 2 }, false },
+	{ "access", { IMAGE_OF_MEMORY, true, CL_MEM_READ_ONLY, (void *)64, 4, 1, 1, 0 }, false },
+	{ "other_object", { IMAGE_OF_BUFFER, true, 0, (void *)64, 4, 1, 1, 0 }, false },
+	{ "other_type", { IMAGE_OF_MEMORY, false, 0, (void *)64, 4, 1, 1, 0 }, false },
+};
+
+TEST_EACH_PAIR(
+	image_rule, struct outside, outsides, struct habit, habits,
+	"An image with a property outside the rule is refused, unless the rule is all images.")
+{
+	struct image_rule rules[IMAGE_RULES] = { [3] = known.images[3] };
+	const bool is_other = row->image.from != IMAGE_OF_MEMORY || !row->image.is_2d;
+
+	rules[3].pixels = 15;
+	rules[3].accesses = 1u << host_rule_access(0);
+	rules[3].is_all = column->is_all;
+	EXPECT_EQ(image_rule_check(rules, &row->image),
+		  row->is_taken || (column->is_all && !is_other) ? CL_SUCCESS
+								 : CL_INVALID_OPERATION);
 }

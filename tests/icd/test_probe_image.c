@@ -7,9 +7,7 @@
 #include "probe.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -175,8 +173,8 @@ static int image_none(void)
 #define REAL_PROBE "exec " PROBE_PATH " \"$@\""
 
 /*
- * A new cache, and a driver that makes images from buffers.  @script is the probe of images, with "ran" before;
- * @record makes records.
+ * A new cache, and a driver that makes images from buffers.  @script makes records with images, with "ran" before;
+ * @record makes those without.
  */
 static void image_open_with(const char *record, const char *script)
 {
@@ -190,7 +188,6 @@ static void image_open_with(const char *record, const char *script)
 	setenv("STUB_IMAGE2D_FROM_BUFFER", "1", 1);
 	setenv("STUB_IMAGE1D_OF_PART", "1", 1);
 	unsetenv("STUB_IMAGES_END");
-	unsetenv("STUB_IMAGES_HANG");
 	unsetenv("CLIMPORT_PROBE");
 }
 
@@ -200,14 +197,8 @@ static void image_open(const char *script)
 }
 
 static const struct end {
-	const char *name, *variable, *value;
-	const char *script;
-} ends[] = {
-	{ "aborts", "STUB_IMAGES_END", "6", REAL_PROBE },
-	{ "crashes", "STUB_IMAGES_END", "11", REAL_PROBE },
-	/* time: the end of a hang; one that ends sooner is refused as well */
-	{ "hangs", "STUB_IMAGES_HANG", "1", "exec timeout 1 " PROBE_PATH " \"$@\"" },
-};
+	const char *name, *value;
+} ends[] = { { "aborts", "6" }, { "crashes", "11" } };
 
 static const struct object {
 	const char *name;
@@ -224,13 +215,12 @@ static const struct object {
 
 TEST_EACH_PAIR(
 	survives, struct object, objects, struct end, ends,
-	"If a driver crashes or hangs with an image on an import, the image is refused with a "
-	"sentence.")
+	"If a driver crashes with an image on an import, the image is refused with a sentence.")
 {
-	image_open(column->script);
+	image_open(REAL_PROBE);
 	setenv("STUB_IMAGE2D_FROM_BUFFER", row->from_buffer, 1);
 	setenv("STUB_IMAGES_END_OF", row->of, 1);
-	setenv(column->variable, column->value, 1);
+	setenv("STUB_IMAGES_END", column->value, 1);
 	EXPECT_EQ(probe_run_program(row->program), REFUSED);
 }
 
@@ -247,17 +237,20 @@ TEST(part_on_buffer, "If a driver crashes with an image on a sub-buffer alone, a
 
 /* A record of a device that takes dma-bufs: climport-probe has no fake of udmabuf. */
 #define KHR_RECORD PROBE_PATH " \"$@\" 3>&1 | sed 's/^dma_buf .*/dma_buf khr 4096 -/' >&3"
+static const char khr_images[] = PROBE_PATH
+	" \"$@\" 3>&1 | sed -e 's/^dma_buf .*/dma_buf khr 4096 -/' -e '/^images 1/a "
+	"image 7 fatal all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end' >&3";
 
 TEST(dmabuf, "An image on a dma-buf that crashes the driver of a GPU is refused.")
 {
-	image_open_with(KHR_RECORD, "case \"$2\" in image_khr*) kill -ABRT $$;; esac; exit 99");
+	image_open_with(KHR_RECORD, khr_images);
 	EXPECT_EQ(probe_run_program(image_of_dmabuf), REFUSED);
 	EXPECT_EQ(probe_count_runs(), 1);
 	image_open_with(KHR_RECORD, "exit 99");
 	EXPECT_EQ(probe_run_program(image_of_dmabuf), UNTESTED);
 }
 
-TEST(refusal_kept, "A process is refused an image that has crashed a probe of another process.")
+TEST(refusal_kept, "A process is refused an image that has crashed the probe of another process.")
 {
 	image_open(REAL_PROBE);
 	setenv("STUB_IMAGES_END_OF", OF_BUFFER, 1);
@@ -267,7 +260,7 @@ TEST(refusal_kept, "A process is refused an image that has crashed a probe of an
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 
-TEST(once, "A class of images is proved once by a probe, for all processes.")
+TEST(once, "Images are tested once by a probe, for all processes.")
 {
 	image_open(REAL_PROBE);
 	EXPECT_EQ(probe_run_program(image_2d_twice), MADE);
@@ -289,24 +282,23 @@ static const struct unable {
 	{ "no_platform", "exit 99" },
 	{ "killed", "kill -KILL $$" },
 	{ "other_answer", "echo something >&3" },
-	{ "not_tested", "echo tested 0 >&3" },
 };
 
 TEST_EACH(no_answer, struct unable, unables,
-	  "If a probe says nothing about the driver, an image that needs a proof is not made.")
+	  "If a probe says nothing about images, no image is made.")
 {
 	image_open(row->script);
 	EXPECT_EQ(probe_run_program(image_2d), UNTESTED);
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 
-TEST(no_probe, "With CLIMPORT_PROBE=off, an image that needs a proof is made if a proof is kept.")
+TEST(no_probe, "With CLIMPORT_PROBE=off, images are made if a record with images is kept.")
 {
 	image_open(REAL_PROBE);
 	EXPECT_EQ(probe_run_program(image_none), MADE); /* keeps the record */
 	setenv("CLIMPORT_PROBE", "off", 1);
 	EXPECT_EQ(probe_run_program(image_2d), UNTESTED);
-	EXPECT_EQ(probe_run_program(image_1d), MADE);
+	EXPECT_EQ(probe_run_program(image_1d), UNTESTED);
 	EXPECT_EQ(probe_count_runs(), 0);
 	unsetenv("CLIMPORT_PROBE");
 	EXPECT_EQ(probe_run_program(image_2d), MADE);
@@ -327,20 +319,18 @@ static int image_1d_ten_times(void)
 {
 	cl_context context = image_context();
 	cl_mem mem = context ? image_import(context) : NULL;
-	int found = mem ? MADE : NO_IMPORT;
+	int found = mem ? UNTESTED : NO_IMPORT;
 
-	for (int i = 0; i < 10 && found == MADE; i++)
+	for (int i = 0; i < 10 && found == UNTESTED; i++)
 		found = image_try(context, mem, CL_MEM_OBJECT_IMAGE1D_BUFFER);
 	return found;
 }
 
 TEST_EACH(asked_once, struct unable, unables,
-	  "A probe that says nothing about the driver is not started again for each image, and an "
-	  "image "
-	  "that needs no proof is made.")
+	  "A probe that says nothing about images is not started again for each image.")
 {
 	image_open(row->script);
-	EXPECT_EQ(probe_run_program(image_1d_ten_times), MADE);
+	EXPECT_EQ(probe_run_program(image_1d_ten_times), UNTESTED);
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 
@@ -380,39 +370,20 @@ static int image_1d_in_threads(void)
 	return found[0];
 }
 
-TEST(threads, "Threads that make the first image of a class at once wait for one probe.")
+TEST(threads, "Threads that make the first image at once wait for one probe.")
 {
 	image_open(REAL_PROBE);
 	EXPECT_EQ(probe_run_program(image_1d_in_threads), MADE);
 	EXPECT_EQ(probe_count_runs(), 1);
-	image_open("kill -ABRT $$");
-	EXPECT_EQ(probe_run_program(image_1d_in_threads), REFUSED);
-	EXPECT_EQ(probe_count_runs(), 1);
 }
 
 TEST_EACH(threads_unanswered, struct unable, unables,
-	  "Threads that make the first image of a class at once wait for one probe, also if the "
-	  "probe says nothing about the driver.")
+	  "Threads that make the first image at once wait for one probe, also if the probe says "
+	  "nothing about images.")
 {
 	image_open(row->script);
-	EXPECT_EQ(probe_run_program(image_1d_in_threads), MADE);
+	EXPECT_EQ(probe_run_program(image_1d_in_threads), UNTESTED);
 	EXPECT_EQ(probe_count_runs(), 1);
-}
-
-static int image_2d_with_few_descriptors(void)
-{
-	const struct rlimit few = { 100, 100 };
-
-	setrlimit(RLIMIT_NOFILE, &few);
-	return image_2d();
-}
-
-TEST(limits, "An image that crashes a probe with fewer descriptors is made by programs with more.")
-{
-	image_open("test $(ulimit -n) = 100 && kill -ABRT $$; " REAL_PROBE);
-	EXPECT_EQ(probe_run_program(image_2d_with_few_descriptors), REFUSED);
-	EXPECT_EQ(probe_run_program(image_2d), MADE);
-	EXPECT_EQ(probe_run_program(image_2d_with_few_descriptors), MADE);
 }
 
 static const struct holder {
@@ -428,5 +399,5 @@ TEST_EACH(ends, struct holder, holders,
 	  "answers.")
 {
 	image_open(row->script);
-	EXPECT_EQ(probe_run_program(image_2d), REFUSED);
+	EXPECT_EQ(probe_run_program(image_2d), UNTESTED);
 }

@@ -334,7 +334,7 @@ TEST(native_images,
 	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
 	fixture_open();
 	mem = fixture_import_host(0, pages_map(1), 4096);
-	cl.clReleaseMemObject(fixture_try_image(0, mem, &err)); /* proves the class */
+	cl.clReleaseMemObject(fixture_try_image(0, mem, &err)); /* tests images */
 	image = fixture_try_image(0, mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(stub_arg("clCreateImage", 6) == (uintptr_t)mem);

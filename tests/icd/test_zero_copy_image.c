@@ -21,9 +21,9 @@ TEST(images_read_only,
 }
 
 /* Whether the layer makes an image of four columns on an import at @offset of a page. */
-static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
+static bool makes_image(size_t offset, size_t rows)
 {
-	const cl_image_format format = { CL_RGBA, type };
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
 		.image_width = 4,
@@ -43,14 +43,15 @@ static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
 	return image;
 }
 
-TEST(high_images, "If a driver copies high images, such images on imports are refused.")
+TEST(high_images,
+     "If a driver copies high images, images above the highest that was tried are refused.")
 {
 	zero_copy_open(STUB_COPYING_IMAGES_ABOVE, 24);
-	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
-	EXPECT(!makes_image(0, 25, CL_UNSIGNED_INT8));
-	EXPECT(makes_image(0, 24, CL_UNSIGNED_INT8));
-	EXPECT(!makes_image(0, 32, CL_UNSIGNED_INT8));
-	EXPECT(makes_image(0, 1, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 16));
+	EXPECT(!makes_image(0, 25));
+	EXPECT(strstr(fix.notice, "4x25"));
+	EXPECT(!makes_image(0, 17));
+	EXPECT(makes_image(0, 1));
 	fixture_close();
 }
 
@@ -58,29 +59,19 @@ TEST(unaligned_images,
      "If a driver copies images that begin within a page, such images on imports are refused.")
 {
 	zero_copy_open(STUB_COPYING_IMAGES_ALIGN, PAGE);
-	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
-	EXPECT(!makes_image(64, 4, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 4));
+	EXPECT(!makes_image(64, 4));
 	fixture_close();
 }
 
-TEST(image_formats, "If a driver copies images of a format, such images on imports are refused.")
-{
-	zero_copy_open(STUB_COPYING_FLOATS, 1);
-	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
-	EXPECT(makes_image(0, 4, CL_UNORM_INT8));
-	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT32));
-	EXPECT(!makes_image(0, 4, CL_FLOAT));
-	fixture_close();
-}
-
-TEST(once_an_image, "A class of images is proved once in a process.")
+TEST(once_an_image, "Images are tested once in a process.")
 {
 	unsigned long kernels;
 
 	zero_copy_open(STUB_NUM_OPTIONS, 0);
-	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 16));
 	kernels = stub_calls("clEnqueueNDRangeKernel");
-	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 16));
 	EXPECT_EQ(stub_calls("clEnqueueNDRangeKernel"), kernels);
 	fixture_close();
 }

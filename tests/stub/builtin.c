@@ -177,7 +177,7 @@ static unsigned char *pixel_at(const struct arg *image, const struct arg *x)
 	return arg_find_pixel(image, arg_read_uint(x), arg_read_uint(x + 1));
 }
 
-/* climport_selftest_image(a, b, int x0, int y0, int x1, int y1, int x2, int y2, uint value) */
+/* climport_selftest_image(a, b, int x0, int y0, int x1, int y1, int x2, int y2) */
 static void climport_selftest_image(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	const size_t bytes = arg[0].mem->element;
@@ -188,17 +188,6 @@ static void climport_selftest_image(const struct arg *arg, const size_t *id, con
 	memcpy(pixel_at(&arg[0], &arg[6]), pixel_at(&arg[1], &arg[4]), bytes);
 }
 
-/* climport_selftest_images(): the arguments of climport_selftest_image() */
-static void climport_selftest_images(const struct arg *arg, const size_t *id, const size_t *global)
-{
-	const size_t bytes = arg[0].mem->element;
-
-	(void)id;
-	(void)global;
-	memset(pixel_at(&arg[0], &arg[4]), (int)arg_read_uint(&arg[8]), bytes);
-	memset(pixel_at(&arg[1], &arg[6]), (int)arg_read_uint(&arg[8]), bytes);
-}
-
 static const struct {
 	const char *name;
 	kernel_fn *run;
@@ -207,9 +196,7 @@ static const struct {
 	{ "climport_selftest_both", climport_selftest_both },
 	{ "climport_selftest_address", climport_selftest_address },
 	{ "climport_selftest_image", climport_selftest_image },
-	{ "climport_selftest_images", climport_selftest_images },
 	{ "climport_selftest_image_1d", climport_selftest_image },
-	{ "climport_selftest_images_1d", climport_selftest_images },
 	{ "climport_selftest_write", climport_selftest_write },
 	{ "climport_selftest_read", climport_selftest_read },
 	{ "increment", builtin_increment },

@@ -3,7 +3,6 @@
 #include "internal.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 static const cl_image_format formats[] = {
 	{ CL_R, CL_UNORM_INT8 },	{ CL_RG, CL_UNORM_INT8 },    { CL_RGBA, CL_UNORM_INT8 },
@@ -179,8 +178,7 @@ static bool is_copied_image(const struct mem *image, const void *host_ptr)
 	const size_t above = (size_t)stub_get(STUB_COPYING_IMAGES_ABOVE);
 
 	return stub_get(STUB_COPYING_IMAGES) || (above && image->height > above) ||
-	       (uintptr_t)host_ptr % (size_t)stub_get(STUB_COPYING_IMAGES_ALIGN) ||
-	       (stub_get(STUB_COPYING_FLOATS) && image->format.image_channel_data_type == CL_FLOAT);
+	       (uintptr_t)host_ptr % (size_t)stub_get(STUB_COPYING_IMAGES_ALIGN);
 }
 
 static cl_int stub_image_fill(struct mem *image, struct context *context, cl_mem_flags flags,
@@ -219,8 +217,6 @@ static void image_end(const struct mem *image)
 		abort(); /* also where the thread blocks the signal */
 	if (stub_get(STUB_IMAGES_END))
 		raise((int)stub_get(STUB_IMAGES_END));
-	while (stub_get(STUB_IMAGES_HANG))
-		usleep(1000); /* time: between two looks */
 }
 
 static cl_mem stub_image_create(cl_context handle, cl_mem_flags flags,

@@ -99,7 +99,6 @@ enum stub_option {
 	STUB_COPYING_TMPFS,	       /* mappings of files on tmpfs are copied */
 	STUB_COPYING_IMAGES_ABOVE,     /* images of more rows are copies, unless 0 */
 	STUB_COPYING_IMAGES_ALIGN,     /* images at unaligned addresses are copies */
-	STUB_COPYING_FLOATS,	       /* images of CL_FLOAT are copies */
 	STUB_PIN_LIMIT,		       /* a host pointer has at most so many bytes, unless 0 */
 	STUB_STACK,		       /* bytes of stack for clBuildProgram */
 	STUB_FORKS,		       /* each call forks first */
@@ -128,7 +127,6 @@ enum stub_option {
 	STUB_PART_AT_PAGE,   /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
 	STUB_IMAGES_END,    /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
 	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
-	STUB_IMAGES_HANG,   /* ... an image of STUB_IMAGES_END_OF is never made */
 	STUB_PRELOADED, /* clCreateContext calls stub_preloaded(), and aborts without the function */
 	STUB_ADDS_VARIABLE, /* the driver adds to its variable: 1 at the first list of devices, 2 at the start */
 	STUB_DROP_DELAY, /* milliseconds from a command's end until its references are dropped */

@@ -28,9 +28,9 @@ static struct host_ptr_memory host_ptr_enclose(const struct import_region *regio
 }
 
 /* Whether the memory is zero copy.  Several devices have one method only if nothing but the alignment counts. */
-static cl_int host_ptr_check(const struct context_import *how, cl_mem_flags flags,
-			     const struct import_region *region,
-			     const struct host_ptr_memory *memory)
+static cl_int host_ptr_check_import(const struct context_import *how, cl_mem_flags flags,
+				    const struct import_region *region,
+				    const struct host_ptr_memory *memory)
 {
 	cl_int err = CL_SUCCESS;
 
@@ -91,9 +91,23 @@ cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_
 		return CL_INVALID_OPERATION;
 	}
 	memory = host_ptr_enclose(region, how->align);
-	err = host_ptr_check(how, flags, region, &memory);
+	err = host_ptr_check_import(how, flags, region, &memory);
 	if (err)
 		return err;
 	return memory.is_whole ? host_ptr_make(context, flags, &memory, &buffer->handle)
 			       : host_ptr_create_part(context, flags, region, &memory, buffer);
+}
+
+/* By the rule of each device. */
+cl_int host_ptr_check(const struct context *context, unsigned int kinds, cl_mem_flags flags,
+		      const void *addr, size_t size)
+{
+	const cl_device_id *ids;
+	const size_t count = context_devices(context, &ids);
+	cl_int err = CL_SUCCESS;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = host_rule_check(&device_get_last(ids[i])->facts.rule, kinds, flags, addr,
+				      size);
+	return err;
 }

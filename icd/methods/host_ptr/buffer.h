@@ -15,4 +15,8 @@
 cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
 		       struct import_region *region, struct method_buffer *buffer);
 
+/* Whether the rule of each device of a context holds for such memory: host_rule_check(). */
+cl_int host_ptr_check(const struct context *context, unsigned int kinds, cl_mem_flags flags,
+		      const void *addr, size_t size);
+
 #endif /* ICD_METHODS_HOST_PTR_BUFFER_H */

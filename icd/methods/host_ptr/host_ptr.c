@@ -8,8 +8,6 @@
 
 #include "icd/methods/host_ptr/buffer.h"
 #include "icd/methods/host_ptr/image_create.h"
-#include "icd/methods/host_ptr/image_proof.h"
-#include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
 #include "icd/methods/part.h"
 #include "icd/selftest/selftest.h"
@@ -128,7 +126,27 @@ static bool host_ptr_shares(const struct device *device)
 	return device->facts.rule.own_address;
 }
 
-static const struct proof *const host_ptr_proofs[] = { &image_proof, NULL };
+/* A driver that makes 2D images from buffers makes them; else the layer does. */
+static bool host_ptr_test_images(const struct device *device, struct image_rule *rules,
+				 image_note_fn note, void *arg)
+{
+	const unsigned int of_buffers = 1u << image_rule_number(IMAGE_OF_BUFFER, true) |
+					1u << image_rule_number(IMAGE_OF_SUB_BUFFER, true);
+	const struct selftest_images asked = {
+		.device = device->id,
+		.align = device->facts.rule.align,
+		.own_address = device->facts.rule.own_address,
+		.rules = 1u << image_rule_number(IMAGE_OF_BUFFER, false) |
+			 1u << image_rule_number(IMAGE_OF_SUB_BUFFER, false) |
+			 (device->image2d_from_buffer
+				  ? of_buffers
+				  : 1u << image_rule_number(IMAGE_OF_MEMORY, true)),
+		.note = note,
+		.arg = arg,
+	};
+
+	return selftest_images(&asked, rules);
+}
 
 const struct method_ops method_host_ptr_ops = {
 	.name = "host_ptr",
@@ -139,6 +157,6 @@ const struct method_ops method_host_ptr_ops = {
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.create_image = image_create,
+	.test_images = host_ptr_test_images,
 	.describe = host_ptr_describe,
-	.proofs = host_ptr_proofs,
 };

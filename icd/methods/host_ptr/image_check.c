@@ -125,9 +125,12 @@ static cl_int check_view(const struct image_request *r, const struct image_paren
 
 static cl_int check_parent(const struct image_request *r, const struct image_parent *parent)
 {
-	if (parent->type == CL_MEM_OBJECT_BUFFER)
+	const cl_mem_object_type type = r->desc->image_type;
+
+	if (parent->type == CL_MEM_OBJECT_BUFFER &&
+	    (type == CL_MEM_OBJECT_IMAGE2D || type == CL_MEM_OBJECT_IMAGE1D_BUFFER))
 		return CL_SUCCESS;
-	if (parent->type == CL_MEM_OBJECT_IMAGE2D && r->desc->image_type == CL_MEM_OBJECT_IMAGE2D)
+	if (parent->type == CL_MEM_OBJECT_IMAGE2D && type == CL_MEM_OBJECT_IMAGE2D)
 		return check_view(r, parent);
 	return refuse_descriptor("an image of this type is not made from such a memory object");
 }

@@ -5,92 +5,128 @@
 #include "icd/image_format.h"
 #include "icd/layer.h"
 #include "icd/mem_flags.h"
+#include "icd/methods/host_ptr/buffer.h"
 #include "icd/methods/host_ptr/image_check.h"
-#include "icd/methods/host_ptr/image_class.h"
-#include "icd/methods/host_ptr/image_made.h"
-#include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/image_by_driver.h"
+#include "icd/methods/part.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/log.h"
 
-/* Completes the request of an image that the layer creates: checks, flags, the parent's pitch. */
-static cl_int image_request_complete(const struct image_request *asked, const struct memobj *parent,
-				     struct image_request *own, struct image_parent *from)
+/* The first byte of an import, or of an object that is made from an import. */
+static unsigned char *image_memory(const struct memobj *parent)
 {
-	cl_int err = image_parent_get(parent->handle, from);
+	return (unsigned char *)parent->region->addr + parent->origin;
+}
+
+bool image_is_of_part(const struct memobj *parent)
+{
+	return parent->parent || memobj_import(parent)->hidden;
+}
+
+static cl_int image_check(const struct image_request *r, const struct memobj *parent,
+			  struct image_parent *of)
+{
+	cl_int err = image_check_address(r->format, image_memory(parent));
 
 	if (!err)
-		err = image_check_request(asked, from);
-	*own = *asked;
-	own->flags = mem_flags_inherit(asked->flags, from->flags);
+		err = image_parent_get(parent->handle, of);
+	return err ? err : image_check_request(r, of);
+}
+
+static struct image_shape image_describe(const struct image_request *r, const struct memobj *parent,
+					 const struct image_parent *of, enum image_from from)
+{
+	const bool is_of_part = from == IMAGE_OF_SUB_BUFFER || from == IMAGE_OF_PART_OF_DMABUF,
+		   is_2d = r->desc->image_type == CL_MEM_OBJECT_IMAGE2D;
+	const size_t pitch = r->desc->image_row_pitch ? r->desc->image_row_pitch : of->row_pitch;
+
+	return (struct image_shape){
+		.from = from,
+		.is_2d = is_2d,
+		.flags = mem_flags_inherit(r->flags, of->flags),
+		.addr = is_of_part ? (unsigned char *)parent->region->addr -
+					     part_offset(memobj_import(parent)->hidden)
+				   : image_memory(parent),
+		.pixel = image_format_element(r->format),
+		.width = r->desc->image_width,
+		.height = is_2d ? r->desc->image_height : 1,
+		.pitch = is_2d ? pitch : 0,
+	};
+}
+
+static cl_int image_check_device(cl_device_id id, const struct image_shape *shape)
+{
+	char why[FACTS_WHY_SIZE];
+	const struct image_rule *rules = device_images(id, why);
+
+	if (rules)
+		return image_rule_check(rules, shape);
+	log_error("images could not be tested on this device now: %s", why);
+	return CL_OUT_OF_RESOURCES;
+}
+
+/* Whether such an image fits its memory, and is zero copy on all devices. */
+static cl_int image_allow(struct context *context, const struct image_request *r,
+			  const struct memobj *parent, const struct image_parent *of,
+			  enum image_from from)
+{
+	const struct image_shape shape = image_describe(r, parent, of, from);
+	const cl_device_id *ids;
+	size_t count;
+	cl_int err = shape.is_2d ? image_check_extent(r->format, r->desc, of) : CL_SUCCESS;
+
+	if (!context) {
+		log_error("the context is gone, or its record had no memory");
+		return CL_INVALID_CONTEXT;
+	}
+	count = context_devices(context, &ids);
+	for (size_t i = 0; i < count && !err; i++)
+		err = image_check_device(ids[i], &shape);
 	return err;
 }
 
-/* An image over the memory of an image may be of any kind of object. */
-static cl_int image_allow(struct context *context, const struct image_request *r,
-			  const struct memobj *parent, const cl_image_desc *desc)
+/* The driver's image with the driver's sizes checked: it may take a pitch below the width. */
+static cl_mem image_make(const struct image_request *r, const struct memobj *parent,
+			 const struct image_parent *of, cl_mem_flags flags,
+			 const cl_image_desc *desc, void *host_ptr, cl_int *err)
 {
-	const struct image_place place = { IMAGE_OF_MEMORY, image_memory(parent), 0, NULL };
-	struct zero_copy_context *c;
-	cl_int err = zero_copy_find(context, &c);
+	cl_mem image = image_by_driver(r, flags, desc, host_ptr, err);
 
-	if (err || !image_format_element(r->format))
-		return err;
-	return image_class_allow(c->proofs, parent->region->kinds, r->flags, r->format, desc,
-				 &place);
-}
-
-static cl_int image_prove(struct context *context, const struct image_request *r,
-			  const struct memobj *parent, const cl_image_desc *desc)
-{
-	const struct image_place place = { IMAGE_OF_MEMORY, image_memory(parent), 0, NULL };
-	struct zero_copy_context *c;
-	cl_int err = zero_copy_find(context, &c);
-
-	return err ? err
-		   : image_class_prove(c->proofs, parent->region->kinds, r->flags, r->format, desc,
-				       &place);
-}
-
-/* The proof comes after the driver has created the image, so that refusals of the driver are first. */
-static cl_mem image_create_over_memory(struct context *context, const struct image_request *r,
-				       const struct memobj *parent, const struct image_parent *from,
-				       cl_int *err)
-{
-	cl_image_desc desc = *r->desc;
-	cl_mem image;
-
-	desc.mem_object = NULL;
-	if (!desc.image_row_pitch)
-		desc.image_row_pitch = from->row_pitch; /* 0 if the parent is a buffer */
-	*err = image_check_extent(r->format, &desc, from);
-	if (!*err)
-		*err = image_allow(context, r, parent, &desc);
-	if (*err)
-		return NULL;
-	image = image_by_driver_or_null(r, r->flags | CL_MEM_USE_HOST_PTR, &desc,
-					image_memory(parent), err);
-	if (!image)
-		return NULL;
-	*err = image_check_made(image, &desc, image_memory(parent), from);
-	if (!*err)
-		*err = image_prove(context, r, parent, &desc);
-	if (!*err)
-		*err = memobj_watch_part(image, parent);
+	if (!is_created(image, *err)) {
+		image_refused_by_driver(r, flags, *err);
+		return image;
+	}
+	if (desc->image_type == CL_MEM_OBJECT_IMAGE2D)
+		*err = image_check_made(image, desc, image_memory(parent), of);
 	if (!*err)
 		return image;
 	next.clReleaseMemObject(image);
 	return NULL;
 }
 
-static cl_mem image_create_2d(struct context *context, const struct image_request *r,
-			      const struct memobj *parent, cl_int *err)
+static cl_mem image_create_over_memory(struct context *context, const struct image_request *r,
+				       const struct memobj *parent, const struct image_parent *of,
+				       cl_int *err)
 {
-	struct image_request own;
-	struct image_parent from;
+	const cl_mem_flags flags = mem_flags_inherit(r->flags, of->flags) | CL_MEM_USE_HOST_PTR;
+	cl_image_desc desc = *r->desc;
+	cl_mem image;
 
-	*err = image_request_complete(r, parent, &own, &from);
-	return *err ? NULL : image_create_over_memory(context, &own, parent, &from, err);
+	desc.mem_object = NULL;
+	if (!desc.image_row_pitch)
+		desc.image_row_pitch = of->row_pitch; /* 0 if the parent is a buffer */
+	*err = image_allow(context, r, parent, of, IMAGE_OF_MEMORY);
+	if (*err)
+		return NULL;
+	image = created_or_null(image_make(r, parent, of, flags, &desc, image_memory(parent), err),
+				err);
+	if (!image)
+		return NULL;
+	*err = memobj_watch_part(image, parent);
+	if (!*err)
+		return image;
+	next.clReleaseMemObject(image);
+	return NULL;
 }
 
 /*
@@ -99,18 +135,17 @@ static cl_mem image_create_2d(struct context *context, const struct image_reques
  * 3.1).
  */
 static cl_mem image_create_backing(struct context *context, const struct image_request *r,
-				   const struct memobj *parent, size_t size, cl_int *err)
+				   const struct memobj *parent, const struct image_parent *of,
+				   cl_int *err)
 {
-	struct zero_copy_context *c;
+	const cl_mem_flags flags = mem_flags_inherit(r->flags, of->flags);
 	cl_mem buffer;
 
-	*err = zero_copy_find(context, &c);
-	if (!*err)
-		*err = host_rule_check(c->rule, parent->region->kinds, r->flags,
-				       image_memory(parent), size);
+	*err = host_ptr_check(context, parent->region->kinds, flags, image_memory(parent),
+			      of->size);
 	if (*err)
 		return NULL;
-	buffer = next.clCreateBuffer(r->context, r->flags | CL_MEM_USE_HOST_PTR, size,
+	buffer = next.clCreateBuffer(r->context, flags | CL_MEM_USE_HOST_PTR, of->size,
 				     image_memory(parent), err);
 	buffer = error_created_or_null("clCreateBuffer", buffer, err);
 	if (!buffer)
@@ -124,117 +159,71 @@ static cl_mem image_create_backing(struct context *context, const struct image_r
 
 /* An image that the driver makes from a backing buffer in place of the sub-buffer. */
 static cl_mem image_create_on_backing(struct context *context, const struct image_request *r,
-				      const struct memobj *parent, cl_int *err)
+				      const struct memobj *parent, const struct image_parent *of,
+				      cl_int *err)
 {
-	const struct image_place place = { IMAGE_OF_BUFFER, image_memory(parent), 0, NULL };
-	struct image_request own;
-	struct image_parent from;
+	const cl_mem_flags flags = mem_flags_inherit(r->flags, of->flags);
 	cl_image_desc desc = *r->desc;
 	cl_mem image;
 
-	*err = image_request_complete(r, parent, &own, &from);
+	*err = image_allow(context, r, parent, of, IMAGE_OF_BUFFER);
 	if (*err)
 		return NULL;
-	desc.mem_object = image_create_backing(context, &own, parent, from.size, err);
+	desc.mem_object = image_create_backing(context, r, parent, of, err);
 	if (!desc.mem_object)
 		return NULL;
-	*err = image_made_allow(context, &own, parent, &place);
-	image = *err ? NULL : image_by_driver_or_null(&own, own.flags, &desc, NULL, err);
+	image = created_or_null(image_make(r, parent, of, flags, &desc, NULL, err), err);
 	next.clReleaseMemObject(desc.mem_object);
-	if (!image)
-		return NULL;
-	*err = image_made_check(context, image, &own, parent, &place);
+	return image;
+}
+
+/* An image of an image shows the bytes of an allowed image. */
+static cl_int image_allow_by_driver(struct context *context, const struct image_request *r,
+				    const struct memobj *parent, const struct image_parent *of,
+				    enum image_from from)
+{
+	return of->type == CL_MEM_OBJECT_BUFFER ? image_allow(context, r, parent, of, from)
+						: CL_SUCCESS;
+}
+
+cl_mem image_from_buffer(struct context *context, const struct memobj *parent,
+			 const struct image_request *r, enum image_from from, cl_int *err)
+{
+	struct image_parent of;
+
+	*err = image_check(r, parent, &of);
 	if (!*err)
-		return image;
-	next.clReleaseMemObject(image);
-	return NULL;
+		*err = image_allow_by_driver(context, r, parent, &of, from);
+	return *err ? NULL : image_make(r, parent, &of, r->flags, r->desc, NULL, err);
 }
 
-/*
- * The driver's image, if the image works on the memory of its parent.  A driver that ignores where a
- * sub-buffer begins (rusticl of Mesa 25.0) gets a buffer that begins there.
- */
-static cl_mem image_create_proved(struct context *context, cl_mem image,
-				  const struct image_request *r, const struct memobj *parent,
-				  bool *hides_parent, cl_int *err)
-{
-	struct image_place place;
-	bool is_retried;
-
-	image_place_get(parent, &place);
-	log_hold();
-	*err = image_made_check(context, image, r, parent, &place);
-	is_retried = *err == CL_INVALID_OPERATION && parent->parent;
-	log_resume(*err && !is_retried);
-	if (!*err)
-		return image;
-	next.clReleaseMemObject(image);
-	if (!is_retried)
-		return NULL;
-	*hides_parent = true;
-	return image_create_on_backing(context, r, parent, err);
-}
-
-/* PoCL 3.1 and Intel's runtime take a pointer, and PoCL any flags. */
-static cl_int image_check_by_driver(const struct image_request *r, const struct memobj *parent)
-{
-	struct image_parent from;
-	cl_int err = image_parent_get(parent->handle, &from);
-
-	return err ? err : image_check_request(r, &from);
-}
-
-/* The driver survives images of the parent, or takes a buffer in the place of a sub-buffer. */
-static bool image_is_allowed(struct context *context, const struct image_request *r,
-			     const struct memobj *parent, cl_int *err)
-{
-	struct image_place place;
-
-	image_place_get(parent, &place);
-	log_hold();
-	*err = image_made_allow(context, r, parent, &place);
-	log_resume(*err && !parent->parent);
-	return !*err;
-}
-
-/*
- * A driver that refuses 1D images of sub-buffers, or does not survive images of sub-buffers, gets a
- * buffer that begins there.
- */
+/* The rule of images of sub-buffers allows the image, or another buffer may take a sub-buffer's place. */
 static cl_mem image_create_by_driver(struct context *context, const struct image_request *r,
-				     const struct memobj *parent, bool *hides_parent, cl_int *err)
+				     const struct memobj *parent, const struct image_parent *of,
+				     bool *hides_parent, cl_int *err)
 {
-	bool is_retried = parent->parent;
-	cl_mem image = NULL;
-
-	if (image_is_allowed(context, r, parent, err)) {
-		image = image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
-		if (is_created(image, *err))
-			return image_create_proved(context, image, r, parent, hides_parent, err);
-		is_retried &= *err && r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER;
-		if (!is_retried)
-			image_refused_by_driver(r, r->flags, *err);
-	}
-	if (!is_retried)
-		return image;
-	*hides_parent = true;
-	return image_create_on_backing(context, r, parent, err);
+	log_hold();
+	*err = image_allow_by_driver(context, r, parent, of,
+				     image_is_of_part(parent) ? IMAGE_OF_SUB_BUFFER
+							      : IMAGE_OF_BUFFER);
+	*hides_parent = *err == CL_INVALID_OPERATION && parent->parent;
+	log_resume(*err && !*hides_parent);
+	if (*hides_parent)
+		return image_create_on_backing(context, r, parent, of, err);
+	return *err ? NULL : image_make(r, parent, of, r->flags, r->desc, NULL, err);
 }
 
 cl_mem image_create(struct context *context, const struct memobj *parent,
 		    const struct image_request *r, bool *hides_parent, cl_int *err)
 {
-	const cl_mem_object_type type = r->desc->image_type;
+	struct image_parent of;
 
-	*err = image_check_address(r->format, image_memory(parent));
+	*err = image_check(r, parent, &of);
 	if (*err)
 		return NULL;
-	if (type == CL_MEM_OBJECT_IMAGE2D && context && !context_image2d_from_buffer(context)) {
-		*hides_parent = true;
-		return image_create_2d(context, r, parent, err);
-	}
-	*err = image_check_by_driver(r, parent);
-	if (*err)
-		return NULL;
-	return image_create_by_driver(context, r, parent, hides_parent, err);
+	if (r->desc->image_type != CL_MEM_OBJECT_IMAGE2D || !context ||
+	    context_image2d_from_buffer(context))
+		return image_create_by_driver(context, r, parent, &of, hides_parent, err);
+	*hides_parent = true;
+	return image_create_over_memory(context, r, parent, &of, err);
 }

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images on imports by CL_MEM_USE_HOST_PTR.
+ * Images on imports.  Before an image is made, the rule of each device of the context says whether such images are
+ * zero copy (facts/image_rule.h).
  *
- * The driver creates the image from the import's buffer if the driver can, and a self-test shows that
- * such images work on the buffer's memory (image_made.h).  Other images the layer creates over the
- * same memory, and the driver does not know their parent: a 2D image for a driver without
- * cl_khr_image2d_from_buffer, and an image on a sub-buffer for a driver that takes root buffers
- * only, or ignores where a sub-buffer begins.
+ * The driver makes the image from the import's buffer where it can.  Other images the layer makes over the same memory
+ * by CL_MEM_USE_HOST_PTR, and the driver does not know their parent: a 2D image for a driver without
+ * cl_khr_image2d_from_buffer, and an image on a sub-buffer for a driver that takes root buffers only, or ignores where
+ * a sub-buffer begins (rusticl of Mesa 25.0).
  */
 #ifndef ICD_METHODS_HOST_PTR_IMAGE_CREATE_H
 #define ICD_METHODS_HOST_PTR_IMAGE_CREATE_H
 
 #include "icd/methods/method.h"
 
-/* See method_ops.create_image. */
+/* See method_ops.create_image; of host pointers. */
 cl_mem image_create(struct context *context, const struct memobj *parent,
 		    const struct image_request *request, bool *hides_parent, cl_int *err);
+
+/* The driver's image of @parent, if the rule of images from @from allows it. */
+cl_mem image_from_buffer(struct context *context, const struct memobj *parent,
+			 const struct image_request *request, enum image_from from, cl_int *err);
+
+/* Whether the driver sees a sub-buffer: the application's, or an import that is a part of a backing buffer. */
+bool image_is_of_part(const struct memobj *parent);
 
 #endif /* ICD_METHODS_HOST_PTR_IMAGE_CREATE_H */

@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include "icd/layer.h"
-#include "icd/methods/host_ptr/image_check.h"
-#include "icd/methods/host_ptr/image_made.h"
-#include "icd/methods/host_ptr/image_proof.h"
-#include "icd/methods/image_by_driver.h"
+#include "icd/methods/host_ptr/image_create.h"
 #include "icd/methods/khr/buffer.h"
 #include "icd/objects/memobj.h"
 
@@ -44,49 +41,30 @@ static cl_int khr_image_edge(cl_command_queue queue, bool begins, const cl_mem b
 		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
 }
 
-static bool khr_image_run_proof(cl_platform_id platform, const char *words, char *answer,
-				size_t size);
-
-const struct proof khr_image_proof = {
-	.name = "image_khr",
-	.patience_ms = IMAGE_PROOF_PATIENCE_MS,
-	.run = khr_image_run_proof,
-};
-
-static const struct selftest_image_ops khr_image_ops = {
-	.name = "khr",
-	.proof = &khr_image_proof,
-	.sample = khr_image_sample,
-	.create_buffer = khr_image_buffer,
-	.edge = khr_image_edge,
-};
-
-static bool khr_image_run_proof(cl_platform_id platform, const char *words, char *answer,
-				size_t size)
+bool khr_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
+		     void *arg)
 {
-	return image_proof_run(&khr_image_ops, platform, words, answer, size);
+	static const struct selftest_image_ops ops = { khr_image_sample, khr_image_buffer,
+						       khr_image_edge };
+	struct selftest_images asked = {
+		.device = device->id,
+		.ops = &ops,
+		.align = (size_t)sysconf(_SC_PAGESIZE),
+		.note = note,
+		.arg = arg,
+	};
+
+	for (int is_2d = 0; is_2d <= device->image2d_from_buffer; is_2d++)
+		asked.rules |= 1u << image_rule_number(IMAGE_OF_DMABUF, is_2d) |
+			       1u << image_rule_number(IMAGE_OF_PART_OF_DMABUF, is_2d);
+	return selftest_images(&asked, rules);
 }
 
 cl_mem khr_create_image(struct context *context, const struct memobj *parent,
 			const struct image_request *r, bool *hides_parent, cl_int *err)
 {
-	struct image_place place;
-	cl_mem image;
-
-	*err = image_check_address(r->format, image_memory(parent));
-	if (*err)
-		return NULL;
-	image_place_get(parent, &place);
-	place.ops = &khr_image_ops;
-	*err = image_made_allow(context, r, parent, &place);
-	if (*err)
-		return NULL;
-	image = image_by_driver_create(context, parent, r, hides_parent, err);
-	if (!is_created(image, *err))
-		return image;
-	*err = image_made_check(context, image, r, parent, &place);
-	if (!*err)
-		return image;
-	next.clReleaseMemObject(image);
-	return NULL;
+	(void)hides_parent;
+	return image_from_buffer(
+		context, parent, r,
+		image_is_of_part(parent) ? IMAGE_OF_PART_OF_DMABUF : IMAGE_OF_DMABUF, err);
 }

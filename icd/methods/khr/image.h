@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Images on imports by cl_khr_external_memory: the driver makes them, and a self-test on a dma-buf
- * shows that they work on the buffer's memory (host_ptr/image_made.h).
- */
+/* Images on imports by cl_khr_external_memory: the driver makes them from the import's buffer. */
 #ifndef ICD_METHODS_KHR_IMAGE_H
 #define ICD_METHODS_KHR_IMAGE_H
 
 #include "icd/methods/method.h"
 
-extern const struct proof khr_image_proof;
-
 /* See struct method_ops. */
+bool khr_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
+		     void *arg);
 cl_mem khr_create_image(struct context *context, const struct memobj *parent,
 			const struct image_request *request, bool *hides_parent, cl_int *err);
 

@@ -47,16 +47,14 @@ static cl_int khr_create(cl_context context, const struct context_import *how, c
 	return err;
 }
 
-static const struct proof *const khr_proofs[] = { &khr_image_proof, NULL };
-
 const struct method_ops method_khr_ops = {
 	.name = "khr",
 	.types = 1u << IMPORT_DMABUF,
 	.probe = khr_probe,
 	.create = khr_create,
 	.create_image = khr_create_image,
+	.test_images = khr_test_images,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,
-	.proofs = khr_proofs,
 	.cpu_optional = true,
 };

@@ -95,6 +95,7 @@ const struct method_ops method_khr_pages_ops = {
 	.release_hidden = part_release,
 	.hidden_buffer = part_buffer,
 	.create_image = khr_create_image,
+	.test_images = khr_test_images,
 	.describe = pages_describe,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,

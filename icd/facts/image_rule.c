@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/facts/image_rule.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "icd/facts/host_rule.h"
+#include "util/cl_names.h"
+#include "util/log.h"
+
+static const char *const image_words[IMAGE_FOUNDS] = {
+	[IMAGE_UNPROVED] = "unproved",
+	[IMAGE_ZERO_COPY] = "zero_copy",
+	[IMAGE_COPIES] = "copies",
+	[IMAGE_FATAL] = "fatal",
+};
+
+unsigned int image_rule_number(enum image_from from, bool is_2d)
+{
+	return 2 * (unsigned int)from + is_2d;
+}
+
+/* Logs what such images do, or the property that is outside the rule. */
+static void image_rule_explain(const struct image_rule *rule, const struct image_shape *image)
+{
+	static const char *const of[IMAGE_FROMS] = {
+		[IMAGE_OF_BUFFER] = "a buffer",
+		[IMAGE_OF_MEMORY] = "host memory",
+		[IMAGE_OF_SUB_BUFFER] = "a sub-buffer",
+		[IMAGE_OF_DMABUF] = "a dma-buf",
+		[IMAGE_OF_PART_OF_DMABUF] = "a part of a dma-buf",
+	};
+	static const char *const says[IMAGE_FOUNDS] = {
+		[IMAGE_UNPROVED] = "could not be proved to be zero copy on this device",
+		[IMAGE_ZERO_COPY] = "are not proved to be zero copy on this device",
+		[IMAGE_COPIES] = "are not zero copy on this device",
+		[IMAGE_FATAL] = "crashed or hung this device's driver in a self-test",
+	};
+	char property[96] = "";
+
+	if (rule->found != IMAGE_ZERO_COPY)
+		;
+	else if ((uintptr_t)image->addr % rule->align)
+		snprintf(property, sizeof(property), " at %p", image->addr);
+	else if (!image->pixel)
+		snprintf(property, sizeof(property), " with pixels of an unknown size");
+	else if (!(rule->pixels & image->pixel))
+		snprintf(property, sizeof(property), " with pixels of %zu bytes", image->pixel);
+	else if (!(rule->accesses & 1u << host_rule_access(image->flags)))
+		snprintf(property, sizeof(property), " with %s", cl_mem_flags_names(image->flags));
+	else if (image->width > rule->width || image->height > rule->height)
+		snprintf(property, sizeof(property), " of %zux%zu", image->width, image->height);
+	else
+		snprintf(property, sizeof(property), " with rows of %zu bytes and a gap",
+			 image->pitch);
+	log_error("%s images made from %s%s %s", image->is_2d ? "2D" : "1D", of[image->from],
+		  property, says[rule->found]);
+}
+
+/* A pitch is a whole number of pixels: clCreateImage has it so. */
+static bool image_rule_has_rows(const struct image_rule *rule, const struct image_shape *image)
+{
+	if (!image->pitch || image->pitch == image->width * image->pixel)
+		return true;
+	return rule->pitch && !(image->pitch % rule->pitch);
+}
+
+cl_int image_rule_check(const struct image_rule *rules, const struct image_shape *image)
+{
+	const struct image_rule *rule = &rules[image_rule_number(image->from, image->is_2d)];
+
+	if (rule->found == IMAGE_ZERO_COPY &&
+	    (rule->is_all ||
+	     (!((uintptr_t)image->addr % rule->align) && rule->pixels & image->pixel &&
+	      rule->accesses & 1u << host_rule_access(image->flags) &&
+	      image->width <= rule->width && image->height <= rule->height &&
+	      image_rule_has_rows(rule, image))))
+		return CL_SUCCESS;
+	image_rule_explain(rule, image);
+	return CL_INVALID_OPERATION;
+}
+
+void image_rule_format(const struct image_rule *rule, char line[IMAGE_RULE_LINE_SIZE])
+{
+	snprintf(line, IMAGE_RULE_LINE_SIZE,
+		 "%s all %d, align %u, pitch %u, largest %ux%u, pixels %x, accesses %x end",
+		 image_words[rule->found], rule->is_all, rule->align, rule->pitch, rule->width,
+		 rule->height, rule->pixels, rule->accesses);
+}
+
+/* A line that was written by another program version, or cut off, is no rule. */
+bool image_rule_parse(const char *line, struct image_rule *rule)
+{
+	struct image_rule r = { .found = IMAGE_UNPROVED };
+	char word[16];
+	int all, length = 0;
+
+	if (sscanf(line,
+		   "%15s all %d, align %u, pitch %u, largest %ux%u, pixels %x, accesses %x end%n",
+		   word, &all, &r.align, &r.pitch, &r.width, &r.height, &r.pixels, &r.accesses,
+		   &length) != 8 ||
+	    !length || line[length])
+		return false;
+	while (r.found < IMAGE_FOUNDS && strcmp(word, image_words[r.found]) != 0)
+		r.found++;
+	r.is_all = all;
+	*rule = r;
+	return r.found < IMAGE_FOUNDS && (all == 0 || all == 1) &&
+	       (r.align || r.found != IMAGE_ZERO_COPY) && !(r.accesses >> HOST_RULE_ACCESSES);
+}

@@ -58,9 +58,10 @@ struct context_import {
 	 */
 	const struct method_ops *ops;
 	struct context *context;
-	const struct device *device; /* the first; of several root devices, each may stand for all */
-	size_t align, base_align;    /* of struct method and struct device: what suffices for all */
-	bool verify;		     /* CLIMPORT_VERIFY=1: an import proves itself with data */
+	const struct device
+		*device;	  /* the first; of several root devices, each may stand for all */
+	size_t align, base_align; /* of struct method and struct device: what suffices for all */
+	bool verify;		  /* CLIMPORT_VERIFY=1: an import proves itself with data */
 };
 
 /*
@@ -83,7 +84,6 @@ void context_find_import(struct context *context, enum import_type type,
  * each device takes the memory, and perhaps not in one context.
  */
 cl_int context_refuse(const struct context *context, enum import_type type);
-
 
 /* The platform of a context; NULL if the properties of no device can be read. */
 cl_platform_id context_platform(const struct context *context);

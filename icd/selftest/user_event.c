@@ -57,7 +57,7 @@ static cl_int user_event_hook_set(struct event_hook *hook, cl_event after)
 	return err;
 }
 
-static cl_int user_event_create(struct event_test *t, cl_device_id device)
+static cl_int user_event_make(struct event_test *t, cl_device_id device)
 {
 	cl_event *const events[] = { &t->gate, &t->begin.event, &t->end.event };
 	cl_int err;
@@ -173,7 +173,7 @@ enum tested selftest_user_event(cl_device_id device)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return UNTESTED;
-	if (!user_event_create(t, device)) {
+	if (!user_event_make(t, device)) {
 		if (user_event_enqueue(t))
 			user_event_complete(t);
 		else

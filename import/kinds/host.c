@@ -109,6 +109,7 @@ static int host_pin(const struct import_desc *desc, struct import_region *region
 	if (ret)
 		return ret;
 	region->addr = desc->memory;
+	region->is_borrowed = true;
 	return host_is_aligned(region) ? 0 : host_unaligned_add(region);
 }
 

@@ -28,24 +28,6 @@ static struct host_ptr_memory host_ptr_enclose(const struct import_region *regio
 	return (struct host_ptr_memory){ addr - offset, size, offset, size == region->size };
 }
 
-/* Whether the memory is zero copy on all devices. */
-static cl_int host_ptr_check(const struct context_import *how, cl_mem_flags flags,
-			     const struct import_region *region,
-			     const struct host_ptr_memory *memory)
-{
-	const struct host_rule *rule = how->device ? &how->device->rule : NULL;
-	struct zero_copy_context *several;
-	cl_int err = CL_SUCCESS;
-
-	if (!memory->is_whole)
-		err = part_check_offset(region, memory->offset, how->base_align);
-	if (!err && !rule) {
-		err = zero_copy_find(how->context, &several);
-		rule = err ? NULL : several->rule;
-	}
-	return err ? err : host_rule_check(rule, region->kinds, flags, memory->addr, memory->size);
-}
-
 static cl_int host_ptr_make(cl_context context, cl_mem_flags flags,
 			    const struct host_ptr_memory *memory, cl_mem *buffer)
 {
@@ -88,15 +70,24 @@ static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
 cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
 		       struct import_region *region, struct method_buffer *buffer)
 {
+	const struct host_rule *rule = how->device ? &how->device->rule : NULL;
+	struct zero_copy_context *several;
 	struct host_ptr_memory memory;
-	cl_int err;
+	cl_int err = CL_SUCCESS;
 
 	if (!region->addr) {
 		log_error("the dma-buf has no CPU mapping");
 		return CL_INVALID_OPERATION;
 	}
 	memory = host_ptr_enclose(region, how->align);
-	err = host_ptr_check(how, flags, region, &memory);
+	if (!memory.is_whole)
+		err = part_check_offset(region, memory.offset, how->base_align);
+	if (!err && !rule) {
+		err = zero_copy_find(how->context, &several);
+		rule = err ? NULL : several->rule;
+	}
+	if (!err)
+		err = host_rule_check(rule, region->kinds, flags, memory.addr, memory.size);
 	if (err)
 		return err;
 	return memory.is_whole ? host_ptr_make(context, flags, &memory, &buffer->handle)

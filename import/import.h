@@ -76,6 +76,7 @@ struct import_region {
 	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
 	struct range pages; /* import/kinds/host.c: of an unaligned range; else 0 */
 	bool listed;	    /* in import/kinds/host.c's list */
+	bool is_borrowed;   /* host memory: the application keeps it, and nothing is held */
 	bool is_sample;	    /* climport's own, and gone soon: no registration is kept */
 };
 

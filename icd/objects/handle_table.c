@@ -117,7 +117,9 @@ void *handle_table_peek(const struct handle_table *table, const void *handle)
 
 void *handle_table_find(struct handle_table *table, const void *handle)
 {
-	return handle_table_peek(table, handle);
+	const struct handle_slot *slot = slots_find(table->slots, handle);
+
+	return slot ? slot->record : NULL;
 }
 
 void *handle_table_get(struct handle_table *table, const void *handle)

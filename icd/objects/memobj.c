@@ -47,6 +47,8 @@ cl_int memobj_watch(cl_mem mem, struct import_region *region,
 {
 	cl_int err;
 
+	if (region->is_borrowed && !region->opaque)
+		return CL_SUCCESS;
 	import_hold(region);
 	err = next.clSetMemObjectDestructorCallback(mem, destroyed, region);
 	if (err) {

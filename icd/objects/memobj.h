@@ -77,7 +77,7 @@ cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queu
 			      const cl_mem *imports, cl_event wait, cl_event *event);
 
 /**
- * memobj_watch - hold a region until the driver has destroyed @mem
+ * memobj_watch - hold a region until the driver has destroyed @mem, unless nothing is held of its memory
  * @destroyed: called with the region, and gives up a reference to it: memobj_destroyed(),
  *	or a function that calls memobj_destroyed() last
  *

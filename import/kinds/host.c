@@ -25,29 +25,23 @@
 LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the sets below */
 static struct range *unaligned[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
 
-static uintptr_t host_page_mask(void)
-{
-	static uintptr_t mask; /* every thread writes one value */
-	uintptr_t known = __atomic_load_n(&mask, __ATOMIC_RELAXED);
+static uintptr_t host_page_mask;
 
-	if (!known) {
-		known = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
-		__atomic_store_n(&mask, known, __ATOMIC_RELAXED);
-	}
-	return known;
+__attribute__((constructor)) static void host_page_mask_set(void)
+{
+	host_page_mask = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
 static bool host_is_aligned(const struct import_region *r)
 {
-	return !(((uintptr_t)r->addr | r->size) & ~host_page_mask());
+	return !(((uintptr_t)r->addr | r->size) & ~host_page_mask);
 }
 
 static struct range host_pages_of(const struct import_region *r)
 {
 	uintptr_t first = (uintptr_t)r->addr, last = first + r->size - 1;
 
-	return (struct range){ .first = first & host_page_mask(),
-			       .last = last | ~host_page_mask() };
+	return (struct range){ .first = first & host_page_mask, .last = last | ~host_page_mask };
 }
 
 static const struct import_region *host_region_of(const struct range *range)
@@ -109,6 +103,7 @@ static int host_pin(const struct import_desc *desc, struct import_region *region
 	if (ret)
 		return ret;
 	region->addr = desc->memory;
+	region->is_borrowed = true;
 	return host_is_aligned(region) ? 0 : host_unaligned_add(region);
 }
 

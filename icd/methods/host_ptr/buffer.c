@@ -27,20 +27,6 @@ static struct host_ptr_memory host_ptr_enclose(const struct import_region *regio
 	return (struct host_ptr_memory){ addr - offset, size, offset, size == region->size };
 }
 
-/* Whether the memory is zero copy.  Several devices have one method only if nothing but the alignment counts. */
-static cl_int host_ptr_check_import(const struct context_import *how, cl_mem_flags flags,
-				    const struct import_region *region,
-				    const struct host_ptr_memory *memory)
-{
-	cl_int err = CL_SUCCESS;
-
-	if (!memory->is_whole)
-		err = part_check_offset(region, memory->offset, how->base_align);
-	return err ? err
-		   : host_rule_check(&how->device->facts.rule, region->kinds, flags, memory->addr,
-				     memory->size);
-}
-
 static cl_int host_ptr_make(cl_context context, cl_mem_flags flags,
 			    const struct host_ptr_memory *memory, cl_mem *buffer)
 {
@@ -84,14 +70,19 @@ cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_
 		       struct import_region *region, struct method_buffer *buffer)
 {
 	struct host_ptr_memory memory;
-	cl_int err;
+	cl_int err = CL_SUCCESS;
 
 	if (!region->addr) {
 		log_error("the dma-buf has no CPU mapping");
 		return CL_INVALID_OPERATION;
 	}
 	memory = host_ptr_enclose(region, how->align);
-	err = host_ptr_check_import(how, flags, region, &memory);
+	if (!memory.is_whole)
+		err = part_check_offset(region, memory.offset, how->base_align);
+	/* Several devices have one method only if nothing but the alignment counts: context_is_shared(). */
+	if (!err)
+		err = host_rule_check(&how->device->facts.rule, region->kinds, flags, memory.addr,
+				      memory.size);
 	if (err)
 		return err;
 	return memory.is_whole ? host_ptr_make(context, flags, &memory, &buffer->handle)

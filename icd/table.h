@@ -3,12 +3,14 @@
  * Every call that the layer intercepts, a row each.  To intercept a call is to add its row.
  *
  * An includer says what a kind of row means to it, by a macro, or means the same by all: CALL(name).
- * The wrappers of the first four kinds are made of their rows, in calls/command.c.
+ * The functions of the first five kinds are made of their rows, in calls/command.c and calls/map.c.
  *
  *	MOVES(name, read, written, parameters, arguments)
  *	COPIES(name, read, written, parameters, arguments)
  *		one of the sixteen commands by which the host, or a copy, accesses memory objects.
  *		@read, @written: the parameter that is such an object, or NULL.  MOVES may block.
+ *	MAPS(name, mem, parameters, arguments)
+ *		two more of the sixteen: maps @mem
  *	RUNS(name, parameters, arguments)
  *		enqueues a kernel, which uses the memory objects that are its arguments
  *	SHOWS(name, parameters, arguments)
@@ -26,6 +28,7 @@
 #ifdef CALL
 #define MOVES(name, read, written, parameters, arguments) CALL(name)
 #define COPIES(name, read, written, parameters, arguments) CALL(name)
+#define MAPS(name, mem, parameters, arguments) CALL(name)
 #define RUNS(name, parameters, arguments) CALL(name)
 #define SHOWS(name, parameters, arguments) CALL(name)
 #define CALLS(name) CALL(name)
@@ -40,6 +43,9 @@
 #define COPIES(name, read, written, parameters, arguments)
 #define RUNS(name, parameters, arguments)
 #define SHOWS(name, parameters, arguments)
+#endif
+#ifndef MAPS
+#define MAPS(name, mem, parameters, arguments)
 #endif
 #ifndef CALLS
 #define CALLS(name)
@@ -111,6 +117,17 @@ COPIES(clEnqueueFillImage, NULL, image,
        (cl_command_queue queue, cl_mem image, const void *color, const size_t *origin,
 	const size_t *region, EVENTS),
        (queue, image, color, origin, region, num_wait, wait, event))
+
+MAPS(clEnqueueMapBuffer, buffer,
+     (cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+      size_t size, EVENTS, cl_int *errcode_ret),
+     (queue, buffer, blocking, flags, offset, size, num_wait, wait, event, errcode_ret))
+MAPS(clEnqueueMapImage, image,
+     (cl_command_queue queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
+      const size_t *origin, const size_t *region, size_t *row_pitch, size_t *slice_pitch, EVENTS,
+      cl_int *errcode_ret),
+     (queue, image, blocking, flags, origin, region, row_pitch, slice_pitch, num_wait, wait, event,
+      errcode_ret))
 
 RUNS(clEnqueueNDRangeKernel,
      (cl_command_queue queue, cl_kernel kernel, cl_uint work_dim, const size_t *offset,
@@ -187,9 +204,7 @@ CALLS(clGetImageInfo)
 CALLS(clCreateSubBuffer)
 CALLS(clCreateImage)
 CALLS(clCreateImageWithProperties)
-/* calls/map.c: three of the sixteen */
-CALLS(clEnqueueMapBuffer)
-CALLS(clEnqueueMapImage)
+/* calls/map.c: the last of the sixteen */
 CALLS(clEnqueueUnmapMemObject)
 /* calls/kernel.c */
 CALLS(clCloneKernel)
@@ -248,6 +263,7 @@ EXTENDS(cl_int, clEnqueueReleaseExternalMemObjectsKHR,
 #undef EXTENSION
 #undef MOVES
 #undef COPIES
+#undef MAPS
 #undef RUNS
 #undef SHOWS
 #undef CALLS

@@ -8,7 +8,7 @@
 #include "icd/objects/kernel_args.h"
 #include "util/log.h"
 
-static cl_int command_refuse(const struct memobj *obj, const char *function)
+cl_int command_refuse(const struct memobj *obj, const char *function)
 {
 	struct context *context = context_get(obj->context);
 

@@ -29,6 +29,9 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 /* The same for a kernel, by its arguments. */
 cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel kernel);
 
+/* Tells the context's callback that @function is refused, for the reason in the log: CL_INVALID_OPERATION. */
+cl_int command_refuse(const struct memobj *obj, const char *function);
+
 /* Whether version 1.0.0 forbids commands on either object, reported as above; needs no queue. */
 bool command_is_forbidden(const char *function, cl_mem first, cl_mem second);
 

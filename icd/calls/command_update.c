@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "icd/calls/command.h"
 #include "icd/intercept.h"
 #include "icd/objects/command_buffer.h"
 #include "util/log.h"
@@ -45,11 +46,10 @@ struct chained_config {
 /* CL_STRUCTURE_TYPE_MUTABLE_DISPATCH_CONFIG_KHR from 0.9.2 on */
 #define DISPATCH_CONFIG 0
 
-static bool dispatch_needs_access(const struct dispatch *d)
+/* A new argument that needs access, to be put; or NULL. */
+static struct memobj *dispatch_import(const struct dispatch *d)
 {
-	bool needs = false;
-
-	for (cl_uint i = 0; d->args && i < d->num_args && !needs; i++) {
+	for (cl_uint i = 0; d && d->args && i < d->num_args; i++) {
 		struct memobj *obj;
 		cl_mem mem;
 
@@ -57,41 +57,47 @@ static bool dispatch_needs_access(const struct dispatch *d)
 			continue;
 		memcpy(&mem, d->args[i].value, sizeof(mem));
 		obj = memobj_get(mem);
-		needs = obj && memobj_needs_access(obj);
+		if (obj && memobj_needs_access(obj))
+			return obj;
 		memobj_put(obj);
 	}
-	return needs;
+	return NULL;
 }
 
-static bool update_needs_access_chained(const struct chained_config *config)
+static struct memobj *update_import_chained(const struct chained_config *config)
 {
-	for (cl_uint i = 0; config && config->dispatches && i < config->num_dispatches; i++)
-		if (dispatch_needs_access(&config->dispatches[i].dispatch))
-			return true;
-	return false;
+	const cl_uint count = config && config->dispatches ? config->num_dispatches : 0;
+	struct memobj *obj = NULL;
+
+	for (cl_uint i = 0; i < count && !obj; i++)
+		obj = dispatch_import(&config->dispatches[i].dispatch);
+	return obj;
 }
 
-static bool update_needs_access(cl_uint count, const cl_uint *types, const void *const *configs)
+static struct memobj *update_import(cl_uint count, const cl_uint *types, const void *const *configs)
 {
-	for (cl_uint i = 0; types && configs && i < count; i++)
-		if (types[i] == DISPATCH_CONFIG && configs[i] && dispatch_needs_access(configs[i]))
-			return true;
-	return false;
+	struct memobj *obj = NULL;
+
+	for (cl_uint i = 0; types && configs && i < count && !obj; i++)
+		obj = types[i] == DISPATCH_CONFIG ? dispatch_import(configs[i]) : NULL;
+	return obj;
 }
 
 cl_int CL_API_CALL layer_clUpdateMutableCommandsKHR(WORDS_4)
 {
 	const struct command_target target = command_target_of((cl_command_buffer_khr)a0);
+	struct memobj *obj = NULL;
 
 	if (!target.driver->clUpdateMutableCommandsKHR)
 		return target.driver->clCreateCommandBufferKHR ? CL_INVALID_OPERATION
 							       : CL_INVALID_COMMAND_BUFFER_KHR;
-	if (memobj_live() &&
-	    (target.arrays ? update_needs_access((cl_uint)a1, (const void *)a2, (const void *)a3)
-			   : update_needs_access_chained((const void *)a1))) {
-		log_error("a dma-buf cannot be given to a recorded kernel by "
-			  "clUpdateMutableCommandsKHR: record the command anew");
-		return CL_INVALID_OPERATION;
-	}
-	return target.driver->clUpdateMutableCommandsKHR(PASS_4);
+	if (memobj_live())
+		obj = target.arrays ? update_import((cl_uint)a1, (const void *)a2, (const void *)a3)
+				    : update_import_chained((const void *)a1);
+	if (!obj)
+		return target.driver->clUpdateMutableCommandsKHR(PASS_4);
+	log_error("a dma-buf cannot become an argument of a recorded kernel: record it anew");
+	command_refuse(obj, "clUpdateMutableCommandsKHR");
+	memobj_put(obj);
+	return CL_INVALID_OPERATION;
 }

@@ -54,15 +54,20 @@ static cl_int external_mark(cl_command_queue queue, cl_uint num_wait, const cl_e
 	return err;
 }
 
-/* Objects of which one is an import. */
-static cl_int external_enqueue_others(layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver,
-				      cl_command_queue queue, cl_uint count, const cl_mem *mems,
-				      cl_uint num_wait, const cl_event *wait, cl_event *event)
+static cl_int external_enqueue(layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver,
+			       cl_command_queue queue, cl_uint count, const cl_mem *mems,
+			       cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
-	cl_mem *others = malloc(count * sizeof(*others));
+	cl_mem *others;
 	cl_uint left = 0;
 	cl_int err;
 
+	if (!driver)
+		return CL_INVALID_COMMAND_QUEUE;
+	queue_bracket_close(queue);
+	if (!external_has_import(mems, count))
+		return driver(queue, count, mems, num_wait, wait, event);
+	others = malloc(count * sizeof(*others));
 	if (!others)
 		return CL_OUT_OF_HOST_MEMORY;
 	for (cl_uint i = 0; i < count; i++)
@@ -72,18 +77,6 @@ static cl_int external_enqueue_others(layer_clEnqueueAcquireExternalMemObjectsKH
 		   : external_mark(queue, num_wait, wait, event);
 	free(others);
 	return err;
-}
-
-static cl_int external_enqueue(layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver,
-			       cl_command_queue queue, cl_uint count, const cl_mem *mems,
-			       cl_uint num_wait, const cl_event *wait, cl_event *event)
-{
-	if (!driver)
-		return CL_INVALID_COMMAND_QUEUE;
-	queue_bracket_close(queue);
-	if (external_has_import(mems, count))
-		return external_enqueue_others(driver, queue, count, mems, num_wait, wait, event);
-	return driver(queue, count, mems, num_wait, wait, event);
 }
 
 cl_int CL_API_CALL layer_clEnqueueAcquireExternalMemObjectsKHR(cl_command_queue queue,

@@ -10,74 +10,55 @@
 
 /* A map that the driver is to enqueue. */
 struct map {
+	cl_command_queue queue;
+	cl_mem mem;
 	struct access access;
-	cl_bool waits, blocking;
 };
 
-/* On failure nothing is mapped, and *@errcode_ret is set. */
-static bool map_begin(struct map *m, const char *function, cl_command_queue queue, cl_mem mem,
-		      cl_map_flags flags, cl_int *errcode_ret)
+static cl_int map_begin(struct map *m, const char *function, cl_map_flags flags, cl_bool *blocking)
 {
 	const bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
-	cl_int err = command_begin_host(&m->access, function, queue, mem, writes ? mem : NULL,
-					ACCESS_BEGIN, &m->blocking);
 
-	if (err && errcode_ret)
-		*errcode_ret = err;
-	return !err;
+	return command_begin_host(&m->access, function, m->queue, m->mem, writes ? m->mem : NULL,
+				  ACCESS_BEGIN, blocking);
 }
 
 /* If access fails after the driver's map, the driver takes the pointer back. */
-static void *map_end(struct map *m, cl_command_queue queue, cl_mem mem, void *ptr, cl_int err,
-		     cl_int *errcode_ret)
+static void *map_end(struct map *m, void *ptr, cl_int *err, cl_bool waits)
 {
-	const bool is_mapped = !err && ptr;
+	const bool is_mapped = !*err && ptr;
 
-	err = access_end(&m->access, err, m->waits);
-	if (err && is_mapped)
-		next.clEnqueueUnmapMemObject(queue, mem, ptr, 0, NULL, NULL);
-	if (errcode_ret)
-		*errcode_ret = err;
-	return err ? NULL : ptr;
+	*err = access_end(&m->access, *err, waits);
+	if (*err && is_mapped)
+		next.clEnqueueUnmapMemObject(m->queue, m->mem, ptr, 0, NULL, NULL);
+	return *err ? NULL : ptr;
 }
 
-void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-					   cl_map_flags flags, size_t offset, size_t size,
-					   cl_uint num_wait, const cl_event *wait, cl_event *event,
-					   cl_int *errcode_ret)
-{
-	struct map m = { .waits = blocking, .blocking = blocking };
-	struct access *a = &m.access;
-	cl_int err = CL_SUCCESS;
-	void *ptr;
-
-	access_none(a, num_wait, wait, event);
-	if (!map_begin(&m, "clEnqueueMapBuffer", queue, buffer, flags, errcode_ret))
-		return NULL;
-	ptr = next.clEnqueueMapBuffer(queue, buffer, m.blocking, flags, offset, size, a->num_wait,
-				      a->wait, a->event, &err);
-	return map_end(&m, queue, buffer, ptr, err, errcode_ret);
-}
-
-void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-					  cl_map_flags flags, const size_t *origin,
-					  const size_t *region, size_t *row_pitch,
-					  size_t *slice_pitch, cl_uint num_wait,
-					  const cl_event *wait, cl_event *event,
-					  cl_int *errcode_ret)
-{
-	struct map m = { .waits = blocking, .blocking = blocking };
-	struct access *a = &m.access;
-	cl_int err = CL_SUCCESS;
-	void *ptr;
-
-	access_none(a, num_wait, wait, event);
-	if (!map_begin(&m, "clEnqueueMapImage", queue, image, flags, errcode_ret))
-		return NULL;
-	ptr = next.clEnqueueMapImage(queue, image, m.blocking, flags, origin, region, row_pitch,
-				     slice_pitch, a->num_wait, a->wait, a->event, &err);
-	return map_end(&m, queue, image, ptr, err, errcode_ret);
-}
+#define MAPS(name, mem, parameters, arguments)                             \
+	static APART void *map_##name parameters                           \
+	{                                                                  \
+		struct map m = { queue, mem, .access.bracket = NULL };     \
+		cl_int unused, *err = errcode_ret ? errcode_ret : &unused; \
+		const cl_bool waits = blocking;                            \
+                                                                           \
+		access_none(&m.access, num_wait, wait, event);             \
+		*err = map_begin(&m, #name, flags, &blocking);             \
+		if (*err)                                                  \
+			return NULL;                                       \
+		num_wait = m.access.num_wait;                              \
+		wait = m.access.wait;                                      \
+		event = m.access.event;                                    \
+		errcode_ret = err;                                         \
+		return map_end(&m, next.name arguments, err, waits);       \
+	}                                                                  \
+                                                                           \
+	void *CL_API_CALL layer_##name parameters                          \
+	{                                                                  \
+		if (memobj_live() || queue_bracket_any())                  \
+			return map_##name arguments;                       \
+		return next.name arguments;                                \
+	}
+#include "icd/table.h"
 
 cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr,
 						 cl_uint num_wait, const cl_event *wait,

@@ -143,6 +143,8 @@ TEST_EACH(updated, struct update_form, update_forms,
 
 	EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
 	EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice,
+		      "clUpdateMutableCommandsKHR: a dma-buf cannot become an argument"));
 	run_recorded(c.list);
 	EXPECT_EQ(c.a.seen[0], 1);
 	EXPECT_EQ(list_update(NULL, c.command, &c.b.mem), CL_INVALID_COMMAND_BUFFER_KHR);

@@ -15,7 +15,7 @@ enum facts_wait {
 	FACTS_KEPT,   /* start no process */
 	FACTS_QUERY,  /* ten seconds for climport-probe: a program only asks for names */
 	FACTS_IMPORT, /* as long as climport-probe takes */
-	FACTS_IMAGE, /* likewise, and images are tested: the first compilation of PoCL takes a second or two */
+	FACTS_IMAGE, /* likewise, and images and large memory are tested: the first compilation of PoCL takes a second or two */
 };
 
 /**

@@ -11,7 +11,7 @@
 #include <CL/cl.h>
 
 #define PROBE_FUNCTION "climportMakeFacts"
-#define PROBE_WITH_IMAGES "images"  /* the request for a record with images */
+#define PROBE_WITH_IMAGES "images"  /* the request for a record with the tests that take long */
 #define PROBE_FD 3		    /* the descriptor for the answer, in a probe process */
 #define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no such platform */
 #define PROBE_STATUS_LOST 126	    /* and greater: the process says nothing of the driver */
@@ -19,7 +19,7 @@
 /**
  * probe_fn - make the record of a platform (facts/facts.h), and keep it
  * @key: of the platform in question, from the parent
- * @with_images: images are tested, too
+ * @with_images: images are tested, too, and what else takes long or kills drivers
  * @fd: a file, to which each device's section is appended as soon as it is known.  Sections that are there
  *	already are not made again: a worker that comes after a dead one goes on behind it.
  *

@@ -17,7 +17,7 @@
 
 /**
  * probe_ask - have the record of a platform made
- * @with_images: images are tested, too
+ * @with_images: images are tested, too, and what else takes long or kills drivers
  * @patience_ms: for the answer; the probe goes on
  * @text: set to the record (facts/facts.h) or, if the function returns false, to the reason
  */

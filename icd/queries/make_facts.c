@@ -104,15 +104,21 @@ static void facts_test_images(struct facts_file *file, struct device *device)
 }
 
 /* The tests that the driver may not survive, but those that earlier processes have begun. */
-static void facts_end_section(struct facts_file *file, struct device *device)
+static void facts_test_rest(struct facts_file *file, struct device *device)
 {
 	const struct method_danger *danger;
 	unsigned int number = device->facts.begun;
 
 	while (file->is_written && (danger = method_danger(device, number++)))
 		facts_run_danger(file, device, danger);
-	if (file->is_written && file->with_images && !device->facts.has_images)
+	if (file->is_written && !device->facts.has_images)
 		facts_test_images(file, device);
+}
+
+static void facts_end_section(struct facts_file *file, struct device *device)
+{
+	if (file->with_images)
+		facts_test_rest(file, device);
 	alarm(LIMIT_S);
 	facts_write(file, FACTS_END);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "icd/config.h"
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/selftest/rounds.h"
@@ -29,14 +30,33 @@ void large_expect_worst(struct device *device)
 	strcpy(device->facts.large_why, "climport-probe did not survive the test of it");
 }
 
+/*
+ * The test takes half a second, so only the record with images has it.  Apart from large_check(), whose frame is in
+ * every import.
+ */
+static __attribute__((noinline)) cl_int large_check_record(const struct device *device)
+{
+	const struct facts *facts = &device->facts;
+	char why[FACTS_WHY_SIZE] = "";
+	bool is_tested = true;
+
+	if (config_probe() != PROBE_HERE) {
+		facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
+		is_tested = facts && (facts->has_images || facts->has_died);
+	}
+	if (is_tested && facts->takes_large)
+		return CL_SUCCESS;
+	log_error("CUDA device memory of %u MiB and more is not imported: %s; allocate parts of %u "
+		  "MiB at most",
+		  LARGE_MIB, is_tested ? facts->large_why : why, LARGE_PART_MIB);
+	return is_tested ? CL_INVALID_OPERATION : CL_OUT_OF_RESOURCES;
+}
+
 cl_int large_check(const struct device *device, const struct import_opaque *opaque)
 {
 	if (device->facts.takes_large || !opaque->is_on_device || opaque->size < LARGE_LEAST)
 		return CL_SUCCESS;
-	log_error("CUDA device memory of %u MiB and more is not imported: %s; allocate parts of %u "
-		  "MiB at most",
-		  LARGE_MIB, device->facts.large_why, LARGE_PART_MIB);
-	return CL_INVALID_OPERATION;
+	return large_check_record(device);
 }
 
 /* Returns 1: the bytes that were written are read, 0: other bytes, or an error of OpenCL. */

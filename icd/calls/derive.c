@@ -7,10 +7,11 @@
  * A call that goes to the driver unchanged returns handle and error of the driver.
  */
 #include "icd/calls/properties.h"
+#include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/mem_flags.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"

@@ -9,7 +9,7 @@
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/methods/verify.h"
 #include "icd/objects/context.h"
 #include "icd/objects/memobj.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "icd/driver_info.h"
 #include "icd/info_answer.h"
 #include "icd/config.h"
 #include "icd/intercept.h"

@@ -5,7 +5,7 @@
 #include "icd/config.h"
 #include "icd/error.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/objects/memobj.h"
 #include "util/log.h"
 

@@ -76,4 +76,7 @@ cl_int image_rule_check(const struct image_rule *rules, const struct image_shape
 void image_rule_format(const struct image_rule *rule, char line[IMAGE_RULE_LINE_SIZE]);
 bool image_rule_parse(const char *line, struct image_rule *rule);
 
+/* Told IMAGE_FATAL before the tests of a rule, and then what they have found. */
+typedef void (*image_note_fn)(void *arg, unsigned int number, const struct image_rule *rule);
+
 #endif /* ICD_FACTS_IMAGE_RULE_H */

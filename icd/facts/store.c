@@ -9,8 +9,8 @@
 
 #include "icd/config.h"
 #include "icd/probe/probe.h"
-#include "icd/selftest/identity.h"
-#include "icd/selftest/result_cache.h"
+#include "icd/probe/identity.h"
+#include "icd/probe/result_cache.h"
 #include "icd/text.h"
 #include "util/lock.h"
 #include "util/log.h"

@@ -3,7 +3,7 @@
 #ifndef ICD_METHODS_IMAGE_BY_DRIVER_H
 #define ICD_METHODS_IMAGE_BY_DRIVER_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /* The driver's call, with @flags, @desc and @host_ptr in place of the application's. */
 cl_mem image_by_driver(const struct image_request *r, cl_mem_flags flags, const cl_image_desc *desc,

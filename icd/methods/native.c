@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "icd/driver_info.h"
 #include "icd/methods/image_by_driver.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /*
  * A board with a PowerVR GPU answers for the device with four bytes of garbage, and for the platform

@@ -13,7 +13,7 @@
 #define ICD_METHODS_PART_H
 
 #include "icd/methods/backing.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "util/shortage.h"
 
 /* CL_INVALID_OPERATION, logged, unless an import at @offset of a backing buffer can be a part. */

@@ -6,7 +6,7 @@
 #ifndef ICD_METHODS_VERIFY_H
 #define ICD_METHODS_VERIFY_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /**
  * verify_import - do kernels work on the memory of an import?

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "icd/config.h"
+#include "icd/driver_info.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/objects/context_missed.h"
 #include "icd/objects/handle_table.h"
 #include "util/cl_names.h"

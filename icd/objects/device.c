@@ -6,136 +6,16 @@
 #include <string.h>
 
 #include "icd/config.h"
+#include "icd/driver_info.h"
 #include "icd/facts/store.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/objects/selection.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/publish.h"
 
-#define MAX_DEPTH 32 /* of sub-devices */
-
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
-
-bool has_word(const char *list, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *at = list; at && (at = strstr(at, name)); at += length)
-		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' '))
-			return true;
-	return false;
-}
-
-const char *type_extension(enum import_type type)
-{
-	static const char *const names[IMPORT_TYPES] = {
-		[IMPORT_HOST] = "cl_arm_import_memory_host",
-		[IMPORT_DMABUF] = "cl_arm_import_memory_dma_buf",
-	};
-
-	return names[type];
-}
-
-typedef cl_int (*info_fn)(void *object, cl_uint name, size_t size, void *value, size_t *length);
-
-static cl_int device_ask(void *id, cl_uint name, size_t size, void *value, size_t *length)
-{
-	return next.clGetDeviceInfo(id, name, size, value, length);
-}
-
-static cl_int platform_ask(void *platform, cl_uint name, size_t size, void *value, size_t *length)
-{
-	return next.clGetPlatformInfo(platform, name, size, value, length);
-}
-
-static char *info_string(info_fn info, void *object, cl_uint name)
-{
-	size_t size;
-	char *text;
-
-	if (info(object, name, 0, NULL, &size))
-		return NULL;
-	text = calloc(1, size + 1);
-	if (text && info(object, name, size, text, NULL)) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-char *device_string(cl_device_id id, cl_device_info name)
-{
-	return info_string(device_ask, id, name);
-}
-
-char *platform_string(cl_platform_id platform, cl_platform_info name)
-{
-	return info_string(platform_ask, platform, name);
-}
-
-/* "OpenCL<space><major_version.minor_version><space><vendor-specific information>" */
-cl_version device_version(cl_device_id id)
-{
-	char *text = device_string(id, CL_DEVICE_VERSION);
-	unsigned int major = 1, minor = 0;
-
-	if (!text)
-		return 0;
-	if (sscanf(text, "OpenCL %u.%u", &major, &minor) != 2)
-		log_debug("device version \"%s\" is unknown and taken for 1.0", text);
-	free(text);
-	return CL_MAKE_VERSION(major, minor, 0);
-}
-
-/* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query. */
-static cl_device_id device_parent(cl_device_id id)
-{
-	cl_device_id parent = NULL;
-
-	if (next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL))
-		return NULL;
-	return parent == id ? NULL : parent;
-}
-
-/* A driver whose devices are each other's parents has no root: the device itself is taken. */
-cl_device_id device_root(cl_device_id id)
-{
-	cl_device_id root = id, parent;
-
-	for (int depth = 0; depth < MAX_DEPTH; depth++) {
-		parent = device_parent(root);
-		if (!parent)
-			return root;
-		root = parent;
-	}
-	log_debug("device %p has no root device", (void *)id);
-	return id;
-}
-
-size_t device_base_align(cl_device_id id)
-{
-	cl_uint bits = 0;
-
-	next.clGetDeviceInfo(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL);
-	return bits > 8 ? bits / 8 : 1;
-}
-
-cl_device_id *device_list(cl_platform_id platform, cl_uint *count)
-{
-	cl_device_id *devices;
-
-	*count = 0;
-	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, count) || !*count)
-		return NULL;
-	devices = calloc(*count, sizeof(*devices));
-	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, *count, devices, NULL))
-		return devices;
-	free(devices);
-	*count = 0;
-	return NULL;
-}
 
 /* The number of a root device on its platform, which is equal in climport-probe.  -1: none. */
 static int device_place(cl_platform_id platform, cl_device_id root)

@@ -85,29 +85,4 @@ const struct device *device_get_last(cl_device_id id);
 /* The record of a root device; NULL if no thread has asked for the device. */
 const struct device *device_known(cl_device_id id);
 
-/* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
-cl_device_id *device_list(cl_platform_id platform, cl_uint *count);
-
-/* The root device of a sub-device; @id if @id is a root device. */
-cl_device_id device_root(cl_device_id id);
-
-/* CL_DEVICE_MEM_BASE_ADDR_ALIGN in bytes: sub-buffers begin at multiples of it. */
-size_t device_base_align(cl_device_id id);
-
-/* An information string of the driver, without the layer's additions: the caller's, or NULL. */
-char *device_string(cl_device_id id, cl_device_info name);
-char *platform_string(cl_platform_id platform, cl_platform_info name);
-
-/*
- * The OpenCL version of a device: functions of newer versions must not be called for the device.
- * 0: the version cannot be read now.
- */
-cl_version device_version(cl_device_id id);
-
-/* Whether a space-separated @list has the word @name. */
-bool has_word(const char *list, const char *name);
-
-/* The extension name for a type: "cl_arm_import_memory_host", ... */
-const char *type_extension(enum import_type type);
-
 #endif /* ICD_OBJECTS_DEVICE_H */

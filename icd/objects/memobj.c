@@ -5,7 +5,7 @@
 
 #include "icd/error.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "util/log.h"
 
 HANDLE_TABLE_DEFINE(memobj_table, NULL); /* cl_mem -> struct memobj */

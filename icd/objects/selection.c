@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "icd/config.h"
+#include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "icd/objects/device.h"
 

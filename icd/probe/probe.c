@@ -18,7 +18,7 @@
 #include "icd/probe/between.h"
 #include "icd/probe/interface.h"
 #include "icd/probe/job.h"
-#include "icd/selftest/identity.h"
+#include "icd/probe/identity.h"
 #include "icd/start.h"
 #include "icd/text.h"
 #include "util/log.h"

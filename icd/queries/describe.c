@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/queries/describe.h"
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/objects/device.h"
 
 cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type,

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "icd/driver_info.h"
 #include "icd/facts/store.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/objects/device.h"
 #include "icd/probe/probe.h"
 #include "icd/selftest/selftest.h"

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "icd/config.h"
+#include "icd/driver_info.h"
 #include "icd/facts/store.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/objects/device.h"
 #include "util/thread.h"
 

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "icd/driver_info.h"
 #include "icd/layer.h"
-#include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"
 #include "icd/selftest/session.h"
 

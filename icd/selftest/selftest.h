@@ -95,9 +95,6 @@ struct selftest_image_ops {
 	cl_int (*edge)(cl_command_queue queue, bool begins, const cl_mem buffers[2]);
 };
 
-/* Told IMAGE_FATAL before the tests, and then what each has found. */
-typedef void (*image_note_fn)(void *arg, unsigned int number, const struct image_rule *rule);
-
 struct selftest_images {
 	cl_device_id device;
 	const struct selftest_image_ops *ops; /* NULL: host memory, CL_MEM_USE_HOST_PTR */

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "icd/driver_info.h"
 #include "icd/layer.h"
-#include "icd/objects/device.h"
 #include "icd/selftest/selftest.h"
 #include "util/thread.h"
 

@@ -9,7 +9,7 @@
 #ifndef ICD_METHODS_HOST_PTR_BUFFER_H
 #define ICD_METHODS_HOST_PTR_BUFFER_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /* See struct method_ops. */
 cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,

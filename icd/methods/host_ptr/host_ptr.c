@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "icd/driver_info.h"
 #include "icd/methods/host_ptr/buffer.h"
 #include "icd/methods/host_ptr/image_create.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/methods/part.h"
 #include "icd/selftest/selftest.h"
 #include "util/log.h"

@@ -7,7 +7,7 @@
 #ifndef ICD_METHODS_HOST_PTR_IMAGE_CHECK_H
 #define ICD_METHODS_HOST_PTR_IMAGE_CHECK_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /* The buffer or image that an image is to be made from. */
 struct image_parent {

@@ -11,7 +11,7 @@
 #ifndef ICD_METHODS_HOST_PTR_IMAGE_CREATE_H
 #define ICD_METHODS_HOST_PTR_IMAGE_CREATE_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /* See method_ops.create_image; of host pointers. */
 cl_mem image_create(struct context *context, const struct memobj *parent,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "icd/methods/khr/buffer.h"
 

@@ -4,7 +4,7 @@
 #define ICD_METHODS_KHR_DEVICE_H
 
 #include "icd/methods/khr/proof.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 #define KHR_EXTENSION "cl_khr_external_memory"
 

@@ -8,6 +8,7 @@
 #include "icd/methods/host_ptr/image_create.h"
 #include "icd/methods/khr/buffer.h"
 #include "icd/objects/memobj.h"
+#include "icd/selftest/selftest.h"
 
 /* Whole pages: a dma-buf has no other size, and begins at a page. */
 static int khr_image_sample(const struct import_sample_want *want, struct import_region **region)

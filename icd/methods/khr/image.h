@@ -3,7 +3,7 @@
 #ifndef ICD_METHODS_KHR_IMAGE_H
 #define ICD_METHODS_KHR_IMAGE_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /* See struct method_ops. */
 bool khr_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,

@@ -12,7 +12,7 @@
 #include "icd/methods/khr/buffer.h"
 #include "icd/methods/khr/device.h"
 #include "icd/methods/khr/image.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /* Sentences. */
 static const char *const khr_says[] = {

@@ -8,7 +8,7 @@
 #ifndef ICD_METHODS_OPAQUE_FD_BUFFER_H
 #define ICD_METHODS_OPAQUE_FD_BUFFER_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/methods/opaque_fd/coherency.h"
 
 /**

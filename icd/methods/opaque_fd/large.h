@@ -13,7 +13,7 @@
 #ifndef ICD_METHODS_OPAQUE_FD_LARGE_H
 #define ICD_METHODS_OPAQUE_FD_LARGE_H
 
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 
 /* Sets what holds if the driver does not survive the test. */
 void large_expect_worst(struct device *device);

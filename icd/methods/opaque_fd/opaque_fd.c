@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
+#include "icd/objects/method.h"
 #include "icd/methods/backing.h"
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/coherency.h"

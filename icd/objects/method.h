@@ -8,13 +8,12 @@
  *
  * No method copies: where no row of the table takes a type of memory, the import is an error.
  */
-#ifndef ICD_METHODS_METHOD_H
-#define ICD_METHODS_METHOD_H
+#ifndef ICD_OBJECTS_METHOD_H
+#define ICD_OBJECTS_METHOD_H
 
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj.h"
-#include "icd/selftest/selftest.h"
 
 /* A buffer from a method. */
 struct method_buffer {
@@ -191,4 +190,4 @@ bool method_driver_has(enum method_quirk quirk, const char *extensions);
 /* Calls context_release of every method. */
 void method_context_release(cl_context context);
 
-#endif /* ICD_METHODS_METHOD_H */
+#endif /* ICD_OBJECTS_METHOD_H */

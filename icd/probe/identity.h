@@ -5,8 +5,8 @@
  * environment of drivers and the layers below are part of each key, as each of these may decide
  * whether a driver copies.
  */
-#ifndef ICD_SELFTEST_IDENTITY_H
-#define ICD_SELFTEST_IDENTITY_H
+#ifndef ICD_PROBE_IDENTITY_H
+#define ICD_PROBE_IDENTITY_H
 
 #include <stdbool.h>
 
@@ -24,13 +24,7 @@ void identity_set_environment(unsigned long long hash);
 bool identity_is_privileged(void);
 
 /*
- * Text without newlines, which the caller frees.  NULL, and nothing is to be kept: the driver's
- * library cannot be told.
- */
-char *identity_device(cl_device_id device, cl_platform_id platform);
-
-/*
- * A key for all devices of a platform.  If the library is unknown, the key has the other parts and
+ * A key for all devices of a platform: text without newlines, which the caller frees.  If the library is unknown, the key has the other parts and
  * @lasting is false: the key tells the platforms of the process apart, and no result is kept.
  * NULL: the platform is unknown.
  */
@@ -44,4 +38,4 @@ char *identity_platform(cl_platform_id platform, bool *lasting);
  */
 void identity_limits(char text[IDENTITY_LIMITS_SIZE]);
 
-#endif /* ICD_SELFTEST_IDENTITY_H */
+#endif /* ICD_PROBE_IDENTITY_H */

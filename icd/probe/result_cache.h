@@ -4,8 +4,8 @@
  * ~/.cache/climport/results.  If the folder cannot be written, no result is kept.  Several
  * processes may write at once.
  */
-#ifndef ICD_SELFTEST_RESULT_CACHE_H
-#define ICD_SELFTEST_RESULT_CACHE_H
+#ifndef ICD_PROBE_RESULT_CACHE_H
+#define ICD_PROBE_RESULT_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

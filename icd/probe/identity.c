@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/selftest/identity.h"
+#include "icd/probe/identity.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -14,8 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "icd/driver_info.h"
 #include "icd/layer.h"
-#include "icd/objects/device.h"
 #include "icd/place.h"
 #include "icd/preload.h"
 #include "icd/start.h"
@@ -241,22 +241,6 @@ static char *identity_join(const char *library, char **parts, size_t count)
 	if (length > LONGEST)
 		sprintf(full, "hash %016llx", text_hash(full));
 	return full;
-}
-
-char *identity_device(cl_device_id device, cl_platform_id platform)
-{
-	char *parts[] = {
-		platform_string(platform, CL_PLATFORM_NAME),
-		platform_string(platform, CL_PLATFORM_VERSION),
-		device_string(device, CL_DEVICE_NAME),
-		device_string(device, CL_DEVICE_VERSION),
-		device_string(device, CL_DRIVER_VERSION),
-	};
-	char *library = identity_is_mixed() ? NULL : identity_library(platform);
-	char *text = identity_join(library, parts, sizeof(parts) / sizeof(parts[0]));
-
-	free(library);
-	return text;
 }
 
 char *identity_platform(cl_platform_id platform, bool *lasting)

@@ -4,7 +4,7 @@
  * result.  A file is no result if a foreign user could have written the file, or if lines are cut
  * off.
  */
-#include "icd/selftest/result_cache.h"
+#include "icd/probe/result_cache.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "icd/selftest/identity.h"
+#include "icd/probe/identity.h"
 #include "icd/text.h"
 #include "util/log.h"
 #include "util/thread.h"

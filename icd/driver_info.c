@@ -128,3 +128,12 @@ cl_device_id *device_list(cl_platform_id platform, cl_uint *count)
 	*count = 0;
 	return NULL;
 }
+
+bool queue_is_in_order(cl_command_queue queue)
+{
+	cl_command_queue_properties properties;
+
+	return !next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
+					   &properties, NULL) &&
+	       !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}

@@ -34,4 +34,7 @@ bool has_word(const char *list, const char *name);
 /* The extension name for a type: "cl_arm_import_memory_host", ... */
 const char *type_extension(enum import_type type);
 
+/* False also for what is no queue. */
+bool queue_is_in_order(cl_command_queue queue);
+
 #endif /* ICD_DRIVER_INFO_H */

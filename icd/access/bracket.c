@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "icd/access/bracket_state.h"
-#include "icd/access/queue_bracket.h"
+#include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "util/cl_names.h"

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "util/idle.h"
 
@@ -21,15 +22,6 @@ static void queue_bracket_in_child(struct lock *lock)
 	(void)lock;
 	handle_table_forget(&queue_bracket_table);
 	atomic_store(&queue_bracket_count, 0);
-}
-
-bool queue_is_in_order(cl_command_queue queue)
-{
-	cl_command_queue_properties properties;
-
-	return !next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
-					   &properties, NULL) &&
-	       !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
 static struct queue_bracket *queue_bracket_create(cl_command_queue queue)

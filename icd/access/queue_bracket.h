@@ -33,9 +33,6 @@
 
 struct queue_bracket;
 
-/* False also for what is no queue. */
-bool queue_is_in_order(cl_command_queue queue);
-
 /* Open brackets of all queues.  While the count is 0, every call goes straight on. */
 extern atomic_uint queue_bracket_count;
 

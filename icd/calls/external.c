@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "icd/access/queue_bracket.h"
+#include "icd/driver_info.h"
 #include "icd/intercept.h"
 #include "icd/objects/extensions.h"
 #include "icd/objects/memobj.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/driver_info.h"
+#include "icd/objects/device.h"
 #include "icd/objects/method.h"
 
 #include <stdio.h>

@@ -12,6 +12,7 @@
 
 #include "icd/driver_info.h"
 #include "icd/methods/image_by_driver.h"
+#include "icd/objects/device.h"
 #include "icd/objects/method.h"
 
 /*

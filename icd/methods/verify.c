@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "icd/layer.h"
+#include "icd/objects/context.h"
 #include "icd/objects/memobj.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"

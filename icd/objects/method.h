@@ -11,9 +11,14 @@
 #ifndef ICD_OBJECTS_METHOD_H
 #define ICD_OBJECTS_METHOD_H
 
-#include "icd/objects/context.h"
-#include "icd/objects/device.h"
-#include "icd/objects/memobj.h"
+#include "icd/cl_compat.h"
+#include "icd/facts/facts.h"
+
+struct context;
+struct context_import;
+struct device;
+struct memobj;
+struct method;
 
 /* A buffer from a method. */
 struct method_buffer {

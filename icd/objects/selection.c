@@ -8,7 +8,6 @@
 #include "icd/config.h"
 #include "icd/driver_info.h"
 #include "icd/layer.h"
-#include "icd/objects/device.h"
 
 /* The place of @handle in a list of @count handles; -1 if the list lacks the handle. */
 static long selection_place(void *const *list, cl_uint count, const void *handle)

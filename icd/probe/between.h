@@ -25,8 +25,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "icd/probe/probe.h"
-
 #define BETWEEN_STACK_SIZE 65536
 #define BETWEEN_PIPE 1 /* the pipe's second descriptor, in a process without other descriptors */
 

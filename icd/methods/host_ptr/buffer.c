@@ -5,6 +5,8 @@
 
 #include "icd/layer.h"
 #include "icd/methods/part.h"
+#include "icd/objects/context.h"
+#include "icd/objects/device.h"
 #include "icd/objects/memobj.h"
 #include "util/cl_names.h"
 #include "util/log.h"

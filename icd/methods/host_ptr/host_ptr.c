@@ -9,6 +9,7 @@
 #include "icd/driver_info.h"
 #include "icd/methods/host_ptr/buffer.h"
 #include "icd/methods/host_ptr/image_create.h"
+#include "icd/objects/device.h"
 #include "icd/objects/method.h"
 #include "icd/methods/part.h"
 #include "icd/selftest/selftest.h"

@@ -9,6 +9,8 @@
 #include "icd/methods/host_ptr/image_check.h"
 #include "icd/methods/image_by_driver.h"
 #include "icd/methods/part.h"
+#include "icd/objects/context.h"
+#include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/log.h"
 

@@ -6,6 +6,7 @@
 #include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "icd/methods/khr/buffer.h"
+#include "icd/objects/device.h"
 
 #define EXTENSION_DMABUF "cl_khr_external_memory_dma_buf"
 

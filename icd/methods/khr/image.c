@@ -7,6 +7,7 @@
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/image_create.h"
 #include "icd/methods/khr/buffer.h"
+#include "icd/objects/device.h"
 #include "icd/objects/memobj.h"
 #include "icd/selftest/selftest.h"
 

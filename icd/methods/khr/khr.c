@@ -12,6 +12,7 @@
 #include "icd/methods/khr/buffer.h"
 #include "icd/methods/khr/device.h"
 #include "icd/methods/khr/image.h"
+#include "icd/objects/device.h"
 #include "icd/objects/method.h"
 
 /* Sentences. */

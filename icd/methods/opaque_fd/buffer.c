@@ -8,10 +8,48 @@
 #include "icd/layer.h"
 #include "icd/methods/backing.h"
 #include "icd/methods/part.h"
+#include "icd/objects/context.h"
 #include "util/cl_names.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/shortage.h"
+
+static struct publish_list opaque_devices;
+
+static bool opaque_device_is_of(const void *device, const void *id)
+{
+	return ((const struct opaque_device *)device)->id == id;
+}
+
+static uint64_t opaque_largest_buffer(cl_device_id device)
+{
+	cl_ulong bytes = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
+	return bytes ? bytes : UINT64_MAX;
+}
+
+const struct opaque_device *opaque_device_get(const struct device *device)
+{
+	struct opaque_device *found =
+		publish_find(&opaque_devices, opaque_device_is_of, device->id);
+	struct opaque_device *mine = found ? NULL : calloc(1, sizeof(*mine));
+
+	if (!mine)
+		return found;
+	mine->id = device->id;
+	mine->align = device->base_align;
+	mine->largest = opaque_largest_buffer(device->id);
+	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, mine->uuid,
+				 NULL)) {
+		free(mine);
+		return NULL;
+	}
+	found = publish_add(&opaque_devices, mine, opaque_device_is_of, device->id);
+	if (found != mine)
+		free(mine);
+	return found;
+}
 
 static cl_mem buffer_of_descriptor(cl_context context, cl_mem_flags flags, int fd, size_t size,
 				   cl_int *err)

@@ -23,43 +23,6 @@
 
 #define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
-static struct publish_list opaque_devices;
-
-static bool opaque_device_is_of(const void *device, const void *id)
-{
-	return ((const struct opaque_device *)device)->id == id;
-}
-
-static uint64_t opaque_largest_buffer(cl_device_id device)
-{
-	cl_ulong bytes = 0;
-
-	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
-	return bytes ? bytes : UINT64_MAX;
-}
-
-const struct opaque_device *opaque_device_get(const struct device *device)
-{
-	struct opaque_device *found =
-		publish_find(&opaque_devices, opaque_device_is_of, device->id);
-	struct opaque_device *mine = found ? NULL : calloc(1, sizeof(*mine));
-
-	if (!mine)
-		return found;
-	mine->id = device->id;
-	mine->align = device->base_align;
-	mine->largest = opaque_largest_buffer(device->id);
-	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, mine->uuid,
-				 NULL)) {
-		free(mine);
-		return NULL;
-	}
-	found = publish_add(&opaque_devices, mine, opaque_device_is_of, device->id);
-	if (found != mine)
-		free(mine);
-	return found;
-}
-
 enum coherency {
 	UNKNOWN,	 /* for lack of memory perhaps */
 	EXPORTS_NOTHING, /* no exporter, or no descriptor of host memory */

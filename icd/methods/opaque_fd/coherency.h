@@ -10,19 +10,6 @@
 #include <stdbool.h>
 
 #include "icd/objects/device.h"
-#include "util/publish.h"
-
-/* The driver's answers. */
-struct opaque_device {
-	struct published published; /* first */
-	cl_device_id id;
-	unsigned char uuid[IMPORT_UUID_SIZE];
-	size_t align;	  /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
-	uint64_t largest; /* bytes: of a buffer */
-};
-
-/* Lives until the process ends.  NULL: no memory, or the device has no UUID, or does not tell it now. */
-const struct opaque_device *opaque_device_get(const struct device *device);
 
 /**
  * coherency_test - test a device with every exporter

@@ -12,6 +12,7 @@
 #include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/objects/context.h"
 #include "icd/objects/method.h"
 #include "icd/methods/backing.h"
 #include "icd/methods/opaque_fd/buffer.h"

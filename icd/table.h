@@ -207,9 +207,12 @@ CALLS(clCreateImageWithProperties)
 /* calls/map.c: the last of the sixteen */
 CALLS(clEnqueueUnmapMemObject)
 /* calls/kernel.c */
+CALLS(clCreateKernel)
+CALLS(clCreateKernelsInProgram)
 CALLS(clCloneKernel)
 CALLS(clReleaseKernel)
 CALLS(clSetKernelArg)
+CALLS(clSetKernelArgSVMPointer)
 CALLS(clEnqueueNativeKernel)
 /* calls/event.c */
 CALLS(clRetainEvent)

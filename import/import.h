@@ -59,7 +59,7 @@ struct import_desc {
 	size_t room;	     /* bytes for the caller, who finds them behind the region */
 };
 
-/* Set by pin() and, but for the count, not changed afterwards. */
+/* Set before other threads see the region; later the count and @listed alone change. */
 struct import_region {
 	const struct import_ops *ops;
 	atomic_uint refs;
@@ -73,7 +73,7 @@ struct import_region {
 	bool reduced;	       /* the request was for more: for reading and writing */
 	unsigned int kinds;    /* a bit for each enum import_kind in the region */
 	struct opaque *opaque; /* for import_opaque(), once; or NULL */
-	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
+	bool unsynced; /* no DMA_BUF_IOCTL_SYNC: the application does it, or no CPU mapping is used */
 	struct range pages; /* import/kinds/host.c: of an unaligned range; else 0 */
 	bool listed;	    /* in import/kinds/host.c's list */
 	bool is_borrowed;   /* host memory: the application keeps it, and nothing is held */

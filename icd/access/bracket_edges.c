@@ -74,7 +74,7 @@ static void bracket_on_ended(void *arg, int error)
 /* Whether access has begun, and the caller has to end access: no other thread will. */
 static bool bracket_take_access(struct bracket *b)
 {
-	return (atomic_fetch_or(&b->state, CANCELLED | DONE) & (BEGUN | CANCELLED)) == BEGUN;
+	return (atomic_fetch_or(&b->state, ENDING) & (BEGUN | ENDING)) == BEGUN;
 }
 
 void bracket_done(struct bracket *b, cl_int status)
@@ -84,8 +84,8 @@ void bracket_done(struct bracket *b, cl_int status)
 
 	if (!(b->edges & ACCESS_END))
 		return;
-	state = atomic_fetch_or(&b->state, DONE | CANCELLED);
-	if (state & DONE)
+	state = atomic_fetch_or(&b->state, ENDING);
+	if (state & ENDING)
 		return;
 	b->status = status;
 	b->begins_late = (state & (STARTED | BEGUN)) == STARTED;
@@ -125,7 +125,7 @@ static void bracket_on_begun(void *arg, int error)
 		bracket_notify(b, error);
 		bracket_fail(b, error_to_cl(error));
 	} else {
-		bool cancelled = atomic_fetch_or(&b->state, BEGUN) & CANCELLED;
+		bool cancelled = atomic_fetch_or(&b->state, BEGUN) & ENDING;
 
 		if (cancelled)
 			bracket_end_now(b);
@@ -161,7 +161,7 @@ void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
 
 	if (!bracket_take_due(b, READY_DUE))
 		return;
-	cancelled = atomic_fetch_or(&b->state, STARTED) & CANCELLED;
+	cancelled = atomic_fetch_or(&b->state, STARTED) & ENDING;
 	status = bracket_real_status(event, status);
 	if (status < 0 || cancelled) {
 		if (status < 0)

@@ -10,7 +10,7 @@ void bracket_ask_now(struct bracket *b)
 
 	if (status < 0)
 		bracket_fail(b, status);
-	status = b->events.last && !(atomic_load(&b->state) & DONE)
+	status = b->events.last && !(atomic_load(&b->state) & ENDING)
 			 ? bracket_event_outcome(b->events.last)
 			 : CL_COMPLETE;
 	if (status < 0)

@@ -13,13 +13,12 @@
 #include "icd/access/overdue.h"
 
 enum bracket_state {
-	BEGUN = 1 << 0,	    /* START has succeeded */
-	CANCELLED = 1 << 1, /* the bracket has no commands, or the commands are done */
-	DONE = 1 << 2,	    /* END is on its way, or not needed */
+	STARTED = 1 << 0,   /* START is on its way, and does not cover later commands */
+	BEGUN = 1 << 1,	    /* START has succeeded */
+	ENDING = 1 << 2,    /* no command will follow: END is on its way, or not needed */
 	FAILED = 1 << 3,    /* START or END, or a command */
-	STARTED = 1 << 4,   /* START is on its way, and does not cover later commands */
-	READY_DUE = 1 << 5, /* the driver is to call bracket_on_ready(), which has a reference */
-	DONE_DUE = 1 << 6,  /* the driver is to call bracket_on_done(), which has a reference */
+	READY_DUE = 1 << 4, /* the driver is to call bracket_on_ready(), which has a reference */
+	DONE_DUE = 1 << 5,  /* the driver is to call bracket_on_done(), which has a reference */
 };
 
 /* References: the thread that enqueues, START until the gate is open, and END. */

@@ -4,7 +4,7 @@
  *
  * With some drivers (PoCL 3.1) a command that is enqueued behind a failed event never runs and
  * never fails: the command hangs, and so does clFinish().  So a failure is kept until the outcome
- * is armed.  The second thread, whether that arms or fails the outcome, sets the event's status.
+ * is armed.  Whichever comes second, outcome_arm() or the failure, fails the event.
  * Success is never kept.  Only the first status counts.
  */
 #ifndef ICD_ACCESS_OUTCOME_H

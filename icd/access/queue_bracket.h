@@ -13,7 +13,7 @@
  * A consumer of the memory, in any process, may rely on no more than the application has observed.
  * So END may wait until just before the application can observe that a kernel of the bracket is
  * complete: until a command of the queue has a wait list, gives an event or blocks, and until the
- * application makes a call of calls/observe.c.  If a queue idles, a thread closes the bracket
+ * application makes a call that icd/table.h marks SHOWS.  If a queue idles, a thread closes the bracket
  * within two milliseconds.
  *
  * A bracket stays open only behind kernels without a wait list and without an event, on in-order

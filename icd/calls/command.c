@@ -28,13 +28,27 @@ static cl_int command_check_version(const struct memobj *obj, const char *functi
 	return command_refuse(obj, function);
 }
 
-bool command_is_forbidden(const char *function, cl_mem first, cl_mem second)
+/* What is read, and what is written; one is an import. */
+static cl_int command_check_objects(const struct memobj *read, const struct memobj *written,
+				    const char *function)
 {
-	struct memobj *obj = memobj_get(memobj_is_import(first) ? first : second);
-	const bool is_forbidden = obj && command_check_version(obj, function);
+	cl_int err = command_check_version(written ? written : read, function);
 
-	memobj_put(obj);
-	return is_forbidden;
+	if (err || !written || written->region->access & IMPORT_WRITE)
+		return err;
+	log_error("%s would write to memory that is mapped read-only", function);
+	return command_refuse(written, function);
+}
+
+cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written)
+{
+	struct memobj *objs[] = { memobj_get(read), memobj_get(written) };
+	cl_int err = objs[0] || objs[1] ? command_check_objects(objs[0], objs[1], function)
+					: CL_SUCCESS;
+
+	memobj_put(objs[0]);
+	memobj_put(objs[1]);
+	return err;
 }
 
 /*
@@ -61,19 +75,13 @@ static bool command_list_failed(const struct access *a)
 static cl_int command_check(const struct access *a, const char *function, cl_command_queue queue,
 			    struct memobj *const *objs, bool blocks)
 {
-	const struct memobj *written = objs[1];
 	cl_context context;
 	cl_int err;
 
 	if (blocks && config_host_access() && command_list_failed(a))
 		return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
-	if (!err)
-		err = command_check_version(written ? written : objs[0], function);
-	if (err || !written || written->region->access & IMPORT_WRITE)
-		return err;
-	log_error("%s would write to memory that is mapped read-only", function);
-	return command_refuse(written, function);
+	return err ? err : command_check_objects(objs[0], objs[1], function);
 }
 
 cl_int command_begin_host(struct access *a, const char *function, cl_command_queue queue,
@@ -114,7 +122,9 @@ cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel 
 }
 
 /*
- * The way of a command.  The driver gets the wait list and the event of the access in place of the
+ * The way of a command: layer_clEnqueueNDRangeKernel() and the others are made here.  command_begin_kernel() ->
+ * access_begin(): the open bracket of the queue, or one of its own -> the driver -> access_end().  START comes in
+ * bracket_on_ready(), END in bracket_on_done().  The driver gets the wait list and the event of the access in place of the
  * application's.  @is_ours: whether an import can be concerned at all.
  */
 #define COMMAND(name, parameters, arguments, blocks, is_ours, begin) \

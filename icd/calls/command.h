@@ -32,7 +32,7 @@ cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel 
 /* Tells the context's callback that @function is refused, for the reason in the log: CL_INVALID_OPERATION. */
 cl_int command_refuse(const struct memobj *obj, const char *function);
 
-/* Whether version 1.0.0 forbids commands on either object, reported as above; needs no queue. */
-bool command_is_forbidden(const char *function, cl_mem first, cl_mem second);
+/* The same checks where a command is recorded: CL_SUCCESS, or CL_INVALID_OPERATION, reported as above. */
+cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written);
 
 #endif /* ICD_CALLS_COMMAND_H */

@@ -20,9 +20,10 @@ static cl_int command_record(const char *function, const word words[5], int mems
 
 	if (!target.driver->clCreateCommandBufferKHR)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	if (command_is_forbidden(function, first, second))
-		return CL_INVALID_OPERATION;
-	err = command_buffer_use_mem(buffer, first);
+	/* A copy has its source first; a fill has one object. */
+	err = command_check_recorded(function, second ? first : NULL, second ? second : first);
+	if (!err)
+		err = command_buffer_use_mem(buffer, first);
 	return err ? err : command_buffer_use_mem(buffer, second);
 }
 

@@ -71,9 +71,9 @@ static void import_memory_warn(struct context *context, const struct import_regi
 }
 
 /*
- * The first import asks for what is known of the devices, which may run their self-tests.  Drivers map
- * memory for self-tests, perhaps where the application has a hole, so host memory is checked before.
- * Returns the error of the check: a request that is wrong in itself is refused before.
+ * While something is unknown of a device, each import asks for it.  With CLIMPORT_PROBE=here that tests the driver in
+ * this process, and the driver may map memory where the application has a hole: so host memory is checked before.
+ * Returns the error of that check.
  */
 static cl_int import_memory_ask(struct context *context, const struct import_call *call,
 				enum import_type type, struct context_import *how)
@@ -173,8 +173,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	if (region->reduced)
 		import_memory_warn(context, region);
 
-	/* The driver holds the region, too, until its last command on the memory is done. */
-	err = memobj_watch(buffer.handle, region, memobj_destroyed);
+	err = memobj_hold_until_destroyed(buffer.handle, region);
 	if (!err)
 		err = memobj_add(&(struct memobj){ .handle = buffer.handle,
 						   .context = call->context,

@@ -5,6 +5,33 @@
 #include "icd/objects/extensions.h"
 #include "icd/objects/kernel_args.h"
 
+/* A driver may give a kernel the address of a released kernel, whose record a queue has kept. */
+cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
+					   cl_int *errcode_ret)
+{
+	cl_int err = CL_SUCCESS;
+	cl_kernel kernel = next.clCreateKernel(program, name, &err);
+
+	if (is_created(kernel, err))
+		kernel_args_forget(kernel);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return kernel;
+}
+
+cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint num_kernels,
+						  cl_kernel *out, cl_uint *num_kernels_ret)
+{
+	cl_uint count = 0;
+	cl_int err = next.clCreateKernelsInProgram(program, num_kernels, out, &count);
+
+	for (cl_uint i = 0; !err && out && i < count; i++)
+		kernel_args_forget(out[i]);
+	if (!err && num_kernels_ret)
+		*num_kernels_ret = count;
+	return err;
+}
+
 /* "The arguments of the clone are those of the source." */
 cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
 {
@@ -45,6 +72,15 @@ cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t 
 		return next.clSetKernelArg(kernel, index, size, value);
 	err = next.clSetKernelArg(kernel, index, size, value);
 	return err ? err : kernel_args_set(kernel, index, size, value);
+}
+
+/* Memory by address takes the place of a dma-buf. */
+cl_int CL_API_CALL layer_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index,
+						  const void *value)
+{
+	cl_int err = next.clSetKernelArgSVMPointer(kernel, index, value);
+
+	return err || !kernel_args_any() ? err : kernel_args_set(kernel, index, 0, NULL);
 }
 
 /* cl_intel_concurrent_dispatch: clEnqueueNDRangeKernel() with a number of work-groups. */

@@ -23,8 +23,8 @@ cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 }
 
 /*
- * The application's destructor callback may import the memory again: the end of the import comes
- * before the driver's release.  The driver closes the descriptors of hidden buffers.
+ * import_released() comes first: a destructor callback of the application, in the driver's release, may import the
+ * same pages.  memobj_put() comes last: it releases the hidden buffer.
  */
 static APART cl_int mem_object_release(cl_mem mem)
 {

@@ -52,18 +52,24 @@ static void image_rule_explain(const struct image_rule *rule, const struct image
 	else if (image->width > rule->width || image->height > rule->height)
 		snprintf(property, sizeof(property), " of %zux%zu", image->width, image->height);
 	else
-		snprintf(property, sizeof(property), " with rows of %zu bytes and a gap",
-			 image->pitch);
+		snprintf(property, sizeof(property), " with rows of %zu bytes",
+			 image->pitch ? image->pitch : image->width * image->pixel);
 	log_error("%s images made from %s%s %s", image->is_2d ? "2D" : "1D", of[image->from],
 		  property, says[rule->found]);
 }
 
-/* A pitch is a whole number of pixels: clCreateImage has it so. */
+/*
+ * A driver may copy for the sake of a pitch, whether the rows have gaps or not.  Where no gap was zero copy, what is
+ * known is packed rows of powers of two.
+ */
 static bool image_rule_has_rows(const struct image_rule *rule, const struct image_shape *image)
 {
-	if (!image->pitch || image->pitch == image->width * image->pixel)
+	const size_t pitch = image->pitch ? image->pitch : image->width * image->pixel;
+
+	if (!image->is_2d)
 		return true;
-	return rule->pitch && !(image->pitch % rule->pitch);
+	return rule->pitch ? !(pitch % rule->pitch)
+			   : pitch == image->width * image->pixel && !(pitch & (pitch - 1));
 }
 
 cl_int image_rule_check(const struct image_rule *rules, const struct image_shape *image)

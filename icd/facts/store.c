@@ -147,7 +147,7 @@ void facts_keep(cl_platform_id platform, const char *text)
 }
 
 static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_wait wait,
-					    char why[FACTS_WHY_SIZE])
+					    bool with_images, char why[FACTS_WHY_SIZE])
 {
 	char *text = malloc(FACTS_TEXT_SIZE);
 	struct facts_record *record = NULL;
@@ -156,17 +156,19 @@ static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
 	if (!text)
 		return NULL;
-	has_answered = probe_ask(platform, wait == FACTS_IMAGE,
-				 wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS, text, FACTS_TEXT_SIZE);
-	snprintf(why, FACTS_WHY_SIZE, "%.*s", FACTS_WHY_SIZE - 1,
-		 has_answered ? "climport-probe answers nonsense" : text);
+	has_answered = probe_ask(platform, with_images, wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS,
+				 text, FACTS_TEXT_SIZE);
 	if (has_answered)
 		record = facts_parse(text);
+	snprintf(why, FACTS_WHY_SIZE, "%.*s", FACTS_WHY_SIZE - 1,
+		 record		? ""
+		 : has_answered ? "climport-probe answers nonsense"
+				: text);
 	free(text);
 	return record;
 }
 
-/* An old record is better than none. */
+/* An old record is better than none, and with images stays so. */
 static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_wait wait,
 					   bool *is_old, char why[FACTS_WHY_SIZE])
 {
@@ -174,7 +176,8 @@ static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_w
 
 	if ((facts_tell(record, wait) && !*is_old) || wait == FACTS_KEPT)
 		return record;
-	made = facts_ask_probe(platform, wait, why);
+	made = facts_ask_probe(platform, wait,
+			       wait == FACTS_IMAGE || (record && facts_have_images(record)), why);
 	*is_old = false;
 	if (made) {
 		free(record);
@@ -240,7 +243,7 @@ static bool facts_begin(struct platform_facts *p, enum facts_wait wait,
 			const struct facts_record **record, char why[FACTS_WHY_SIZE])
 	REQUIRES(facts_lock)
 {
-	if (p->is_asked && wait != FACTS_KEPT)
+	if (p->is_asked && wait != FACTS_KEPT && !facts_is_enough(p, wait))
 		facts_wait_for_thread(p, wait);
 	*record = p->record;
 	snprintf(why, FACTS_WHY_SIZE, "%s",

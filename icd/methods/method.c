@@ -88,7 +88,7 @@ static void method_note_type(struct device *device, enum import_type type)
 	device->facts.is_unknown |= method->unknown;
 	snprintf(facts->method, sizeof(facts->method), "%s", name);
 	facts->align = method->align;
-	snprintf(facts->why, sizeof(facts->why), "%s", method->why);
+	memcpy(facts->why, method->why, sizeof(facts->why));
 	for (char *c = facts->why; *c; c++)
 		if (*c == '\n')
 			*c = ' ';

@@ -240,7 +240,7 @@ const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE]
 	if (config_probe() == PROBE_HERE)
 		return device_test_images(device);
 	facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
-	if (!facts || !facts->has_images)
+	if (!facts || !facts->has_images || facts->is_unknown)
 		return NULL;
 	atomic_store(&device->images, (void *)facts->images);
 	return facts->images;

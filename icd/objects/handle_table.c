@@ -40,10 +40,10 @@ static size_t handle_hash(const void *handle)
 	return ((uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
 }
 
-/* The slot of @handle.  NULL: the table has no record, as for a NULL handle. */
+/* The slot of @handle.  NULL: the table has no record, as for NULL, and for what only looks like a handle. */
 static struct handle_slot *slots_find(struct handle_slots *slots, const void *handle)
 {
-	if (!slots || !handle)
+	if (!slots || !handle || handle == GONE)
 		return NULL;
 	for (size_t i = handle_hash(handle) & slots->mask;; i = (i + 1) & slots->mask) {
 		const void *key = slots->slot[i].key;

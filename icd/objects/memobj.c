@@ -36,21 +36,20 @@ void memobj_put(struct memobj *obj)
 	}
 }
 
-void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
+static void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
 {
 	(void)mem;
 	import_put(region);
 }
 
-cl_int memobj_watch(cl_mem mem, struct import_region *region,
-		    void(CL_CALLBACK *destroyed)(cl_mem mem, void *region))
+cl_int memobj_hold_until_destroyed(cl_mem mem, struct import_region *region)
 {
 	cl_int err;
 
 	if (region->is_borrowed && !region->opaque)
 		return CL_SUCCESS;
 	import_hold(region);
-	err = next.clSetMemObjectDestructorCallback(mem, destroyed, region);
+	err = next.clSetMemObjectDestructorCallback(mem, memobj_destroyed, region);
 	if (err) {
 		error_of_driver("clSetMemObjectDestructorCallback", err);
 		import_put(region);
@@ -62,7 +61,7 @@ cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err)
 {
 	if (!mem)
 		return NULL;
-	*err = memobj_watch(mem, region, memobj_destroyed);
+	*err = memobj_hold_until_destroyed(mem, region);
 	if (!*err)
 		return mem;
 	next.clReleaseMemObject(mem);

@@ -76,17 +76,11 @@ cl_int memobj_enqueue_acquire(const struct memobj *import, cl_command_queue queu
 cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queue, cl_uint count,
 			      const cl_mem *imports, cl_event wait, cl_event *event);
 
-/**
- * memobj_watch - hold a region until the driver has destroyed @mem, unless nothing is held of its memory
- * @destroyed: called with the region, and gives up a reference to it: memobj_destroyed(),
- *	or a function that calls memobj_destroyed() last
- *
- * Returns CL_SUCCESS or the driver's error; then nothing is held.
+/*
+ * Holds a region until the driver has destroyed @mem.  Host memory that is the application's (is_borrowed) needs no
+ * hold.  Returns CL_SUCCESS or the driver's error; then nothing is held.
  */
-cl_int memobj_watch(cl_mem mem, struct import_region *region,
-		    void(CL_CALLBACK *destroyed)(cl_mem mem, void *region));
-
-void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region);
+cl_int memobj_hold_until_destroyed(cl_mem mem, struct import_region *region);
 
 /*
  * @mem, a buffer of a test's, which holds the region until the driver has destroyed it.  NULL: @mem is NULL, or is

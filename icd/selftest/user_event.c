@@ -88,12 +88,21 @@ static cl_int user_event_enqueue(struct event_test *t)
 	return err;
 }
 
+static long long user_event_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
 /* False: that takes longer than @ms milliseconds. */
 static bool user_event_wait(const atomic_bool *done, int ms)
 {
 	const struct timespec tick = { 0, 1000000 };
+	const long long end = user_event_now_ms() + ms;
 
-	while (!atomic_load(done) && ms-- > 0)
+	while (!atomic_load(done) && user_event_now_ms() < end)
 		nanosleep(&tick, NULL);
 	return atomic_load(done);
 }

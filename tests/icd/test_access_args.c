@@ -93,6 +93,23 @@ TEST(overwritten,
 	access_args_close(&t);
 }
 
+TEST(set_by_address,
+     "If an argument is set by address, the former object is not bracketed any more.")
+{
+	struct two t = access_args_open(NULL, NULL);
+	unsigned char byte = 4;
+
+	EXPECT_EQ(cl.clSetKernelArgSVMPointer(t.kernel, 7, &byte), CL_INVALID_ARG_INDEX);
+	access_args_run(t.kernel);
+	expect_bracket("a", "increment");
+	stub_trace_clear();
+	EXPECT_EQ(cl.clSetKernelArgSVMPointer(t.kernel, 0, &byte), CL_SUCCESS);
+	access_args_run(t.kernel);
+	expect_no_sync("a");
+	EXPECT_EQ(byte, 5);
+	access_args_close(&t);
+}
+
 TEST(failed_set, "A clSetKernelArg that the driver refuses changes nothing.")
 {
 	struct two t = access_args_open(NULL, NULL);
@@ -145,6 +162,36 @@ TEST(reused_kernel_address,
 	access_args_run(t.kernel);
 	expect_no_sync("a");
 	stub_set(STUB_ADDRESS_REUSE, 0);
+	cl.clReleaseMemObject(plain);
+	access_args_close(&t);
+}
+
+TEST(reused_while_queued,
+     "A kernel at the address of one that was released while queued has none of its arguments.")
+{
+	struct two t = access_args_open(NULL, NULL);
+	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	cl_event go = user_event_create();
+	cl_kernel freed = t.kernel, others[16];
+	size_t count = 0;
+
+	EXPECT_EQ(fixture_enqueue(fix.queue, freed, 1, &go, NULL), CL_SUCCESS);
+	stub_set(STUB_ADDRESS_REUSE, 1);
+	cl.clReleaseKernel(freed);
+	fixture_complete_event(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	stub_trace_clear();
+	while ((t.kernel = fixture_create_kernel("increment")) != freed) {
+		EXPECT(count < 16); /* the test's premise */
+		others[count++] = t.kernel;
+	}
+	set_arg(t.kernel, 0, plain);
+	access_args_run(t.kernel);
+	expect_no_sync("a");
+	stub_set(STUB_ADDRESS_REUSE, 0);
+	while (count)
+		cl.clReleaseKernel(others[--count]);
+	cl.clReleaseEvent(go);
 	cl.clReleaseMemObject(plain);
 	access_args_close(&t);
 }

@@ -2,6 +2,8 @@
 /* cl_khr_command_buffer: the recording of copies and fills, permitted or forbidden. */
 #include "command_list.h"
 
+#include <sys/mman.h>
+
 static const size_t origin[3], pixel[3] = { 1, 1, 1 }, bytes[3] = { 4, 1, 1 };
 
 /*
@@ -205,6 +207,30 @@ TEST_EACH_PAIR(recording_in_1_1, struct form, forms, struct reported, reported,
 	       "From version 1.1.0 on, copies and fills of an import can be recorded.")
 {
 	form_expect_in("1.1.0", row, column, CL_SUCCESS);
+}
+
+TEST(read_only, "From version 1.1.0 on, a fill of memory that is mapped read-only is not recorded.")
+{
+	static const cl_uint zero[4];
+	cl_command_buffer_khr list;
+	unsigned char *memory;
+	cl_mem mem;
+
+	fixture_reset();
+	stub_set(STUB_COMMAND_NAMED, 3);
+	setenv("CLIMPORT_VERSION", "1.1.0", 1);
+	fixture_open();
+	khr_get_functions();
+	memory = pages_map(2);
+	EXPECT_EQ(mprotect(memory, SIZE, PROT_READ), 0);
+	mem = fixture_import_host(CL_MEM_READ_ONLY, memory, SIZE);
+	list = list_create();
+	EXPECT_EQ(khr.fill(list, NULL, mem, zero, 4, 0, 4, 0, NULL, NULL, NULL),
+		  CL_INVALID_OPERATION);
+	EXPECT_EQ(fix.notices, 1);
+	EXPECT_EQ(khr.release(list), CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
 }
 
 TEST(wrong_lists, "An object that is not a command buffer gets CL_INVALID_COMMAND_BUFFER_KHR.")

@@ -461,7 +461,9 @@ static const struct outside {
 	bool is_taken;
 } outsides[] = {
 	{ "inside", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 256, 128, 1028 }, true },
-	{ "no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 3 }, true },
+	{ "no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 4, 3, 4 }, true },
+	{ "row", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 3 }, false },
+	{ "row_of_no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 0 }, false },
 	{ "address", { IMAGE_OF_MEMORY, true, 0, (void *)32, 4, 1, 1, 0 }, false },
 	{ "pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 16, 1, 1, 0 }, false },
 	{ "unknown_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 0, 1, 1, 0 }, false },

@@ -80,6 +80,33 @@ TEST_EACH(info, struct shown_flags, shown_flags,
 	fixture_close();
 }
 
+#define CROWD 24
+
+/* Of the slots that removed records leave, one may be where the table looks for the number first. */
+TEST(number_is_no_handle, "A number is not taken for an import that was released.")
+{
+	unsigned char *memory;
+	cl_mem mems[CROWD], numbers[] = { (cl_mem)1, (cl_mem)2, (cl_mem)3 };
+	char byte;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages_map(CROWD);
+	for (int round = 0; round < 64; round++) {
+		for (int i = 0; i < CROWD; i++)
+			mems[i] = fixture_import_host(0, memory + 4096 * i, 4096);
+		for (int i = 0; i < CROWD; i += 2)
+			cl.clReleaseMemObject(mems[i]);
+		for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+			EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, numbers[i], CL_TRUE, 0, 1,
+							 &byte, 0, NULL, NULL),
+				  CL_INVALID_MEM_OBJECT);
+		for (int i = 1; i < CROWD; i += 2)
+			cl.clReleaseMemObject(mems[i]);
+	}
+	fixture_close();
+}
+
 TEST(info_of_sub_buffer,
      "A sub-buffer of an import shows its parent and offset, and no host pointer.")
 {

@@ -322,6 +322,7 @@ unsigned source_parse(const char *source, struct signature *out, unsigned room);
 struct arg {
 	bool set;
 	struct mem *mem;
+	unsigned char *svm; /* instead of @mem */
 	unsigned char value[128];
 	size_t size;
 	unsigned char *data; /* while running: the memory of @mem */

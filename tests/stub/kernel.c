@@ -119,6 +119,7 @@ static cl_int mem_arg(struct arg *arg, size_t size, const void *value)
 	if (handle && !object_get(handle, STUB_MEM))
 		return CL_INVALID_MEM_OBJECT;
 	arg->mem = (struct mem *)handle;
+	arg->svm = NULL;
 	arg->set = true;
 	return CL_SUCCESS;
 }
@@ -152,6 +153,25 @@ cl_int CL_API_CALL stub_clSetKernelArg(cl_kernel handle, cl_uint index, size_t s
 	memcpy(arg->value, value, size);
 	arg->size = size;
 	arg->set = true;
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL stub_clSetKernelArgSVMPointer(cl_kernel handle, cl_uint index, const void *value)
+{
+	const cl_int err = CALL(clSetKernelArgSVMPointer, U(handle), U(index), U(value));
+	struct kernel *kernel = object_get(handle, STUB_KERNEL);
+
+	if (err)
+		return err;
+	if (!kernel)
+		return CL_INVALID_KERNEL;
+	if (index >= kernel->signature->num_args)
+		return CL_INVALID_ARG_INDEX;
+	if (kernel->signature->arg[index].kind != ARG_MEM)
+		return CL_INVALID_ARG_VALUE;
+	kernel->arg[index].mem = NULL;
+	kernel->arg[index].svm = (unsigned char *)(uintptr_t)value;
+	kernel->arg[index].set = true;
 	return CL_SUCCESS;
 }
 

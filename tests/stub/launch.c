@@ -144,7 +144,7 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
 		launch->arg[i].data = launch->arg[i].mem ? launch_find_data(launch->arg[i].mem)
-							 : NULL;
+							 : launch->arg[i].svm;
 	copy_in(launch, &how);
 	if (launch->native)
 		launch_run_native(launch);

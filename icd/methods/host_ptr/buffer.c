@@ -54,7 +54,7 @@ static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
 
 	if (err)
 		return err;
-	err = memobj_watch(whole, region, memobj_destroyed);
+	err = memobj_hold_until_destroyed(whole, region);
 	if (err) {
 		next.clReleaseMemObject(whole);
 		return err;

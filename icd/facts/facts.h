@@ -65,7 +65,8 @@ struct facts {
 };
 
 struct facts_record {
-	unsigned int count; /* of devices; those behind are unknown */
+	struct facts_record *older; /* store.c's */
+	unsigned int count;	    /* of devices; those behind are unknown */
 	struct facts device[];
 };
 

@@ -27,6 +27,7 @@ struct platform_facts {
 	struct platform_facts *next;
 	cl_platform_id platform;
 	struct facts_record *record; /* NULL: unknown */
+	struct facts_record *older;  /* records that threads may still read */
 	bool is_old;		  /* the record could be better, and climport-probe was not asked */
 	bool is_looked_for;	  /* there is no use in looking for a kept one */
 	bool is_asked;		  /* a thread is looking */
@@ -256,7 +257,17 @@ static bool facts_begin(struct platform_facts *p, enum facts_wait wait,
 	return true;
 }
 
-/* What was known stays if nothing more is known.  Threads may still read an older record. */
+static void facts_replace(struct platform_facts *p, struct facts_record *record)
+	REQUIRES(facts_lock)
+{
+	if (p->record) {
+		p->record->older = p->older;
+		p->older = p->record;
+	}
+	p->record = record;
+}
+
+/* What was known stays if nothing more is known. */
 static const struct facts_record *facts_end(struct platform_facts *p, struct facts_record *record,
 					    bool is_old, enum facts_wait wait, time_t started,
 					    const char *why)
@@ -267,7 +278,7 @@ static const struct facts_record *facts_end(struct platform_facts *p, struct fac
 	p->is_asked = false;
 	p->is_looked_for = true;
 	if (record) {
-		p->record = record;
+		facts_replace(p, record);
 		p->is_old = is_old;
 	}
 	if (wait != FACTS_KEPT) {
@@ -303,7 +314,6 @@ const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wa
 	return facts_end(p, made, is_old, wait, started, why);
 }
 
-/* Threads may still read the record. */
 void facts_forget(cl_platform_id platform)
 {
 	struct platform_facts *p;
@@ -318,7 +328,7 @@ void facts_forget(cl_platform_id platform)
 	lock_acquire(&facts_lock);
 	p = facts_find_platform(platform);
 	if (p) {
-		p->record = NULL;
+		facts_replace(p, NULL);
 		p->waited = FACTS_KEPT;
 	}
 	lock_release(&facts_lock);

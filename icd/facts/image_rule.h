@@ -27,7 +27,8 @@ enum image_from {
 	IMAGE_FROMS,
 };
 
-/* 1D images (of buffers) and 2D images of each of them have a rule. */
+/* 1D images (of buffers) and 2D images of each of them have a rule, with this number. */
+#define IMAGE_RULE(from, is_2d) (2u * (from) + (is_2d))
 #define IMAGE_RULES (2 * IMAGE_FROMS)
 
 enum image_found {
@@ -58,9 +59,6 @@ struct image_shape {
 	size_t pixel;		     /* bytes; 0: unknown */
 	size_t width, height, pitch; /* 1D: the height is 1; pitch 0: no gap */
 };
-
-/* The number of a rule. */
-unsigned int image_rule_number(enum image_from from, bool is_2d);
 
 /**
  * image_rule_check - is such an image zero copy?

@@ -30,9 +30,9 @@ static void facts_write(struct facts_file *file, const char *text)
 }
 
 /* A driver that hangs is ended by SIGALRM. */
-static void facts_limit(cl_device_id device)
+static void facts_limit(cl_device_id device, bool has_kernels)
 {
-	alarm(selftest_needs_compiler(device) ? COMPILE_LIMIT_S : LIMIT_S);
+	alarm(has_kernels || selftest_needs_compiler(device) ? COMPILE_LIMIT_S : LIMIT_S);
 }
 
 /* The section's first line is in the file before a test. */
@@ -73,8 +73,8 @@ static void facts_run_danger(struct facts_file *file, struct device *device,
 
 	file->is_written &= dprintf(file->fd, "test %s\n", danger->name) > 0;
 	if (file->is_written) {
-		facts_limit(device->id);
-		danger->run(device);
+		facts_limit(device->id, device->facts.has_images);
+		danger->run(device, danger->image);
 		after = facts_format_device(file, device);
 		if (after) {
 			facts_keep_changes(before, after);
@@ -85,24 +85,6 @@ static void facts_run_danger(struct facts_file *file, struct device *device,
 	free(before);
 }
 
-/* A driver that does not survive a test is to blame for it: that is written before. */
-static void facts_note_image(void *arg, unsigned int number, const struct image_rule *rule)
-{
-	char line[FACTS_LINE_SIZE];
-
-	facts_format_image(number, rule, line);
-	facts_write(arg, line);
-	alarm(COMPILE_LIMIT_S);
-}
-
-static void facts_test_images(struct facts_file *file, struct device *device)
-{
-	facts_write(file, "images 1\n");
-	alarm(COMPILE_LIMIT_S);
-	if (method_test_images(device, device->facts.images, facts_note_image, file))
-		facts_write(file, "best 0\n");
-}
-
 /* The tests that the driver may not survive, but those that earlier processes have begun. */
 static void facts_end_section(struct facts_file *file, struct device *device)
 {
@@ -111,8 +93,6 @@ static void facts_end_section(struct facts_file *file, struct device *device)
 
 	while (file->is_written && (danger = method_danger(device, number++)))
 		facts_run_danger(file, device, danger);
-	if (file->is_written && file->with_images && !device->facts.has_images)
-		facts_test_images(file, device);
 	alarm(LIMIT_S);
 	facts_write(file, FACTS_END);
 }
@@ -122,9 +102,11 @@ static void facts_make_section(struct facts_file *file, cl_device_id id, unsigne
 	struct device *device;
 
 	facts_write_name(file, id, number);
-	facts_limit(id);
+	facts_limit(id, false);
 	device = device_test(id, NULL);
 	if (device) {
+		if (file->with_images)
+			method_expect_images(device);
 		facts_write_section(file, device);
 		facts_end_section(file, device);
 	}
@@ -136,7 +118,7 @@ static void facts_make_section(struct facts_file *file, cl_device_id id, unsigne
 static void facts_resume_section(struct facts_file *file, cl_device_id id,
 				 const struct facts *known)
 {
-	struct device *device = known->begun || known->has_images ? device_test(id, known) : NULL;
+	struct device *device = known->begun ? device_test(id, known) : NULL;
 
 	if (device)
 		facts_end_section(file, device);

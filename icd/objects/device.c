@@ -301,7 +301,8 @@ static const struct device *device_publish(struct device *device)
 	return published;
 }
 
-const struct device *device_known(cl_device_id id)
+/* The record of a root device; NULL if no thread has asked for the device. */
+static const struct device *device_known(cl_device_id id)
 {
 	return handle_table_peek(&device_table, id);
 }

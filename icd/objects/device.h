@@ -82,9 +82,6 @@ void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
 /* What the last device_get() has found, known or not; without an earlier one, device_get(). */
 const struct device *device_get_last(cl_device_id id);
 
-/* The record of a root device; NULL if no thread has asked for the device. */
-const struct device *device_known(cl_device_id id);
-
 /* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
 cl_device_id *device_list(cl_platform_id platform, cl_uint *count);
 

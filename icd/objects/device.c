@@ -336,7 +336,7 @@ const struct device *device_get_last(cl_device_id id)
 static const struct image_rule *device_test_images(struct device *device)
 {
 	struct device *tested = malloc(sizeof(*tested));
-	struct image_rule *mine = calloc(IMAGE_RULES, sizeof(*mine)), *rules = NULL;
+	struct image_rule *mine = malloc(sizeof(device->facts.images)), *rules = NULL;
 
 	if (mine && tested) {
 		*tested = *device;

@@ -119,13 +119,17 @@ static int probe_wait_for_worker(pid_t pid, int file)
 	return is_killed ? SIGALRM : status;
 }
 
-/* Says in the section of a device how a worker has ended.  The next worker goes on with the device. */
+/*
+ * Says in the section of a device how a worker has ended.  The next worker goes on with the device; but if each of its
+ * tests hung, they would take minutes.
+ */
 static bool probe_note_death(int file, int status)
 {
 	if (probe_status_is_lost(status))
 		return dprintf(file, "lost the test was ended by others\n") > 0;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		return dprintf(file, "died the driver hangs in the tests of this device\n") > 0;
+		return dprintf(file, "died the driver hangs in the tests of this device\nend\n") >
+		       0;
 	if (WIFSIGNALED(status))
 		return dprintf(file, "died the driver crashes in the tests of this device: %s\n",
 			       strsignal(WTERMSIG(status))) > 0;

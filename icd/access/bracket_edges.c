@@ -7,7 +7,7 @@
 #include "icd/layer.h"
 #include "icd/objects/context.h"
 
-void bracket_hold(struct bracket *b)
+static void bracket_hold(struct bracket *b)
 {
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }

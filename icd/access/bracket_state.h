@@ -39,7 +39,6 @@ struct bracket {
 	struct region_set set;
 };
 
-void bracket_hold(struct bracket *b);
 void bracket_put(struct bracket *b);
 
 /* Ends access, now or once it has begun, unless an END is on its way. */

@@ -19,6 +19,18 @@ void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *
 			*c = ' ';
 }
 
+/* Behind @used bytes.  Returns the new length. */
+static size_t facts_format_images(const struct facts *facts, char *text, size_t used, size_t size)
+{
+	char rule[IMAGE_RULE_LINE_SIZE];
+
+	for (unsigned int i = 0; i < IMAGE_RULES && used < size; i++) {
+		image_rule_format(&facts->images[i], rule);
+		used += (size_t)snprintf(text + used, size - used, "image %u %s\n", i, rule);
+	}
+	return used;
+}
+
 size_t facts_format(const struct facts *facts, unsigned int number, char *text, size_t size)
 {
 	char rule[HOST_RULE_LINE_SIZE];
@@ -36,7 +48,7 @@ size_t facts_format(const struct facts *facts, unsigned int number, char *text, 
 					 facts->is_unknown, facts->image2d, facts->is_best, rule,
 					 facts->exporters, facts->takes_large, facts->large_why,
 					 facts->has_images);
-	return used;
+	return facts->has_images ? facts_format_images(facts, text, used, size) : used;
 }
 
 void facts_keep_changes(const char *before, char *after)
@@ -52,15 +64,6 @@ void facts_keep_changes(const char *before, char *after)
 		kept += length;
 	}
 	*kept = '\0';
-}
-
-void facts_format_image(unsigned int number, const struct image_rule *rule,
-			char line[FACTS_LINE_SIZE])
-{
-	char text[IMAGE_RULE_LINE_SIZE];
-
-	image_rule_format(rule, text);
-	snprintf(line, FACTS_LINE_SIZE, "image %u %s\n", number, text);
 }
 
 /* Takes a word and a space from a line.  False: the line begins with another word. */
@@ -94,13 +97,14 @@ static bool facts_is_whole(const struct facts *facts)
 static void facts_set_ended(struct facts *facts, const char *why)
 {
 	facts->is_best = false;
+	facts->has_images |= !facts_is_whole(facts); /* there are no imports */
 	for (int i = 0; i < IMPORT_TYPES && !facts_is_whole(facts); i++) {
 		strcpy(facts->type[i].method, "-");
 		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
 	}
 }
 
-/* The image of the last test is not known to be at fault. */
+/* No image is known to be at fault. */
 static void facts_set_lost(struct facts *facts)
 {
 	facts->is_unknown |= !facts_is_whole(facts) || facts->has_images;
@@ -254,11 +258,10 @@ bool facts_are_whole(const struct facts_record *record)
 	return record->count;
 }
 
-/* A device that has died has no imports, or died of an image. */
 bool facts_have_images(const struct facts_record *record)
 {
 	for (unsigned int i = 0; i < record->count; i++)
-		if (!record->device[i].has_images && !record->device[i].has_died)
+		if (!record->device[i].has_images)
 			return false;
 	return record->count;
 }

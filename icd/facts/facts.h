@@ -12,7 +12,7 @@
  *	rule ...		struct host_rule
  *	exporters BITS
  *	large_memory 0|1 WHY	0: large allocations of the device's own memory are not imported
- *	images 0|1		1: images have been tested, or the test has ended the process
+ *	images 0|1		1: images are tested, with lines of them:
  *	image NUMBER ...	struct image_rule
  *	end
  *
@@ -55,7 +55,7 @@ struct facts {
 	bool is_best;	 /* nothing better can be hoped for */
 	bool image2d;	 /* 2D images on imports are the layer's */
 	struct host_rule rule; /* of the method host_ptr */
-	bool has_images;       /* images have been tested: */
+	bool has_images;       /* images are tested: */
 	struct image_rule images[IMAGE_RULES];
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
 	bool takes_large; /* of the method opaque_fd: large allocations of the device's own memory */
@@ -75,17 +75,11 @@ void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *
 
 #define FACTS_END "end\n"
 
-/* The section of a device, without images and end.  Returns the length; more than @size: no room. */
+/* The section of a device, without end.  Returns the length; more than @size: no room. */
 size_t facts_format(const struct facts *facts, unsigned int number, char *text, size_t size);
 
 /* Leaves in the text of a section the lines that are not in an older one of the device. */
 void facts_keep_changes(const char *before, char *after);
-
-#define FACTS_LINE_SIZE (IMAGE_RULE_LINE_SIZE + 16) /* bytes */
-
-/* The line of an image. */
-void facts_format_image(unsigned int number, const struct image_rule *rule,
-			char line[FACTS_LINE_SIZE]);
 
 /* The caller frees the record.  NULL: no memory, or the text is no record, or cut off within a section. */
 struct facts_record *facts_parse(const char *text);

@@ -44,7 +44,8 @@ cl_mem_flags host_rule_flags(unsigned int access)
 	return of_kernels[access / HOST_ACCESSES].flag | of_host[access % HOST_ACCESSES].flag;
 }
 
-const char *host_rule_kind_name(enum import_kind kind)
+/* Part of a sentence. */
+static const char *host_rule_kind_name(enum import_kind kind)
 {
 	static const char *const names[IMPORT_KINDS] = {
 		[IMPORT_ANONYMOUS] = "anonymous memory",

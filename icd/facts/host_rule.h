@@ -60,7 +60,4 @@ static inline cl_int host_rule_check(const struct host_rule *rule, unsigned int 
 void host_rule_format(const struct host_rule *rule, char line[HOST_RULE_LINE_SIZE]);
 bool host_rule_parse(const char *line, struct host_rule *rule);
 
-/* Part of a sentence. */
-const char *host_rule_kind_name(enum import_kind kind);
-
 #endif /* ICD_FACTS_HOST_RULE_H */

@@ -16,11 +16,6 @@ static const char *const image_words[IMAGE_FOUNDS] = {
 	[IMAGE_FATAL] = "fatal",
 };
 
-unsigned int image_rule_number(enum image_from from, bool is_2d)
-{
-	return 2 * (unsigned int)from + is_2d;
-}
-
 /* Logs what such images do, or the property that is outside the rule. */
 static void image_rule_explain(const struct image_rule *rule, const struct image_shape *image)
 {
@@ -74,7 +69,7 @@ static bool image_rule_has_rows(const struct image_rule *rule, const struct imag
 
 cl_int image_rule_check(const struct image_rule *rules, const struct image_shape *image)
 {
-	const struct image_rule *rule = &rules[image_rule_number(image->from, image->is_2d)];
+	const struct image_rule *rule = &rules[IMAGE_RULE(image->from, image->is_2d)];
 
 	if (rule->found == IMAGE_ZERO_COPY &&
 	    (rule->is_all ||

@@ -27,7 +27,8 @@ enum image_from {
 	IMAGE_FROMS,
 };
 
-/* 1D images (of buffers) and 2D images of each of them have a rule. */
+/* 1D images (of buffers) and 2D images of each of them have a rule, with this number. */
+#define IMAGE_RULE(from, is_2d) (2u * (from) + (is_2d))
 #define IMAGE_RULES (2 * IMAGE_FROMS)
 
 enum image_found {
@@ -59,9 +60,6 @@ struct image_shape {
 	size_t width, height, pitch; /* 1D: the height is 1; pitch 0: no gap */
 };
 
-/* The number of a rule. */
-unsigned int image_rule_number(enum image_from from, bool is_2d);
-
 /**
  * image_rule_check - is such an image zero copy?
  * @rules: IMAGE_RULES of a device
@@ -75,8 +73,5 @@ cl_int image_rule_check(const struct image_rule *rules, const struct image_shape
 /* A line of text for the record, and back.  False: the line is no rule. */
 void image_rule_format(const struct image_rule *rule, char line[IMAGE_RULE_LINE_SIZE]);
 bool image_rule_parse(const char *line, struct image_rule *rule);
-
-/* Told IMAGE_FATAL before the tests of a rule, and then what they have found. */
-typedef void (*image_note_fn)(void *arg, unsigned int number, const struct image_rule *rule);
 
 #endif /* ICD_FACTS_IMAGE_RULE_H */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "icd/layer.h"
 #include "util/log.h"
 
 /* A device uses, for each type of memory, the first method of the table with a positive probe. */
@@ -111,19 +110,44 @@ void method_probe(struct device *device, const char *extensions)
 	method_log(device);
 }
 
-const struct method_danger *method_danger(const struct device *device, unsigned int number)
+/* Subtracts the length of the lists from @number if they are shorter.  Two types of memory may share a list. */
+static const struct method_danger *method_find_danger(const struct device *device, bool of_images,
+						      unsigned int *number)
 {
-	const struct method_ops *last = NULL;
+	const struct method_danger *last = NULL;
 
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		const struct method_ops *ops = device->method[type].ops;
+		const struct method_danger *list = !ops	       ? NULL
+						   : of_images ? ops->image_dangers
+							       : ops->dangers;
 
-		for (size_t i = 0; ops && ops != last && ops->dangers && ops->dangers[i]; i++)
-			if (!number--)
-				return ops->dangers[i];
-		last = ops;
+		for (size_t i = 0; list && list != last && list[i].name; i++)
+			if (!(*number)--)
+				return &list[i];
+		last = list;
 	}
 	return NULL;
+}
+
+const struct method_danger *method_danger(const struct device *device, unsigned int number)
+{
+	const struct method_danger *danger = method_find_danger(device, false, &number);
+
+	return danger || !device->facts.has_images ? danger
+						   : method_find_danger(device, true, &number);
+}
+
+void method_expect_images(struct device *device)
+{
+	const struct method_danger *danger;
+	unsigned int count = 0, number = 0;
+
+	device->facts.has_images = true;
+	while ((danger = method_find_danger(device, true, &number))) {
+		device->facts.images[danger->image].found = IMAGE_FATAL;
+		number = ++count;
+	}
 }
 
 /* What the driver itself takes needs no test. */
@@ -189,31 +213,4 @@ void method_recall(struct device *device, const char *extensions, const struct f
 	if (facts)
 		device->facts = *facts;
 	method_log(device);
-}
-
-/* clCreateImage came with OpenCL 1.2. */
-static bool method_has_images(cl_device_id device)
-{
-	cl_bool has = CL_FALSE;
-
-	next.clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof(has), &has, NULL);
-	return has && device_version(device) >= CL_MAKE_VERSION(1, 2, 0);
-}
-
-/* A method that takes both types of memory tests its images once. */
-bool method_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
-			void *arg)
-{
-	const struct method_ops *host = device->method[IMPORT_HOST].ops,
-				*dma_buf = device->method[IMPORT_DMABUF].ops;
-	bool is_short = false;
-
-	memset(rules, 0, sizeof(struct image_rule[IMAGE_RULES]));
-	if (!method_has_images(device->id))
-		return false;
-	if (host && host->test_images)
-		is_short = host->test_images(device, rules, note, arg);
-	if (dma_buf && dma_buf->test_images && (!host || dma_buf->test_images != host->test_images))
-		is_short |= dma_buf->test_images(device, rules, note, arg);
-	return is_short;
 }

@@ -74,13 +74,15 @@ const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enu
 	return facts;
 }
 
-static void device_test_all(struct device *device, const char *extensions)
+/* In this process, which may not survive. */
+static void device_run_dangers(struct device *device)
 {
 	const struct method_danger *danger;
 
-	method_probe(device, extensions);
-	for (unsigned int i = 0; (danger = method_danger(device, i)); i++)
-		danger->run(device);
+	while ((danger = method_danger(device, device->facts.begun))) {
+		device->facts.begun++;
+		danger->run(device, danger->image);
+	}
 }
 
 static void device_fill(struct device *device, const char *extensions)
@@ -89,7 +91,8 @@ static void device_fill(struct device *device, const char *extensions)
 	const struct facts *facts = NULL;
 
 	if (config_probe() == PROBE_HERE) {
-		device_test_all(device, extensions);
+		method_probe(device, extensions);
+		device_run_dangers(device);
 		return;
 	}
 	if (device->is_selected && !method_is_native(device, extensions))
@@ -178,7 +181,8 @@ static const struct device *device_publish(struct device *device)
 	return published;
 }
 
-const struct device *device_known(cl_device_id id)
+/* The record of a root device; NULL if no thread has asked for the device. */
+static const struct device *device_known(cl_device_id id)
 {
 	return handle_table_peek(&device_table, id);
 }
@@ -208,18 +212,22 @@ const struct device *device_get_last(cl_device_id id)
 	return known ? known : device_get(id);
 }
 
-static void device_note_nothing(void *arg, unsigned int number, const struct image_rule *rule)
+/* In this process, with a record of its own.  NULL: there was no memory, or another shortage. */
+static const struct image_rule *device_test_images(struct device *device)
 {
-	(void)arg, (void)number, (void)rule;
-}
+	struct device *tested = malloc(sizeof(*tested));
+	struct image_rule *mine = malloc(sizeof(device->facts.images)), *rules = NULL;
 
-/* In this process.  NULL: there was no memory, or another shortage. */
-static struct image_rule *device_test_images(struct device *device)
-{
-	struct image_rule *mine = calloc(1, sizeof(struct image_rule[IMAGE_RULES])), *rules = NULL;
-
-	if (mine && !method_test_images(device, mine, device_note_nothing, NULL))
-		rules = publish_first(&device->images, mine);
+	if (mine && tested) {
+		*tested = *device;
+		tested->facts.is_unknown = false;
+		method_expect_images(tested);
+		device_run_dangers(tested);
+		memcpy(mine, tested->facts.images, sizeof(tested->facts.images));
+		if (!tested->facts.is_unknown)
+			rules = publish_first(&device->images, mine);
+	}
+	free(tested);
 	if (rules != mine)
 		free(mine);
 	return rules;

@@ -62,15 +62,17 @@ enum method_quirk {
 	METHOD_NO_CONTEXT_CALLBACKS = 1 << 2,
 };
 
-/* A test that the driver may not survive. */
+/* A test that the driver may not survive.  Lists end with one that has no name. */
 struct method_danger {
 	const char *name; /* a word */
 
 	/*
 	 * Changes what is known of the device.  It runs when that is in the record: if the process dies, the record
-	 * stays as it was, so the method's probe has assumed the worst.
+	 * stays as it was, so the method's probe, or method_expect_images(), has assumed the worst.
 	 */
-	void (*run)(struct device *device);
+	void (*run)(struct device *device, unsigned int image);
+
+	unsigned int image; /* of a test of images: the number of the rule that it sets */
 };
 
 struct method_ops {
@@ -127,12 +129,8 @@ struct method_ops {
 			       const struct image_request *request, bool *hides_parent,
 			       cl_int *err);
 
-	/*
-	 * With create_image: tests the images of a device that takes memory by the method (selftest/selftest.h).
-	 * Sets the rules of the method's images, of IMAGE_RULES.  True: something could not be tested now.
-	 */
-	bool (*test_images)(const struct device *device, struct image_rule *rules,
-			    image_note_fn note, void *arg);
+	/* With create_image: a test for each rule of images.  They compile, so they run when an image is asked for. */
+	const struct method_danger *image_dangers;
 
 	/*
 	 * NULL, or gives up driver objects of the method for a context.  Called before
@@ -155,8 +153,8 @@ struct method_ops {
 	cl_int (*enqueue_release)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 				  cl_uint num_wait, const cl_event *wait, cl_event *event);
 
-	/* NULL, or the tests that the driver may not survive; NULL ends the list. */
-	const struct method_danger *const *dangers;
+	/* NULL, or the other tests that the driver may not survive. */
+	const struct method_danger *dangers;
 
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */
@@ -176,15 +174,17 @@ void method_probe(struct device *device, const char *extensions);
 void method_recall(struct device *device, const char *extensions, const struct facts *facts,
 		   const char *why);
 
-/* The test with a number that the driver may not survive, of the device's methods; NULL: there are fewer. */
+/*
+ * The test with a number that the driver may not survive, of the device's methods; NULL: there are fewer.  Those of
+ * images come last, and only behind method_expect_images().
+ */
 const struct method_danger *method_danger(const struct device *device, unsigned int number);
 
 /* The method of the layer with a name, for a type of memory; NULL: none. */
 const struct method_ops *method_find(const char *name, enum import_type type);
 
-/* Sets IMAGE_RULES rules of a device by self-test, as test_images: in climport-probe. */
-bool method_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
-			void *arg);
+/* Images are to be tested: until then each is taken to be fatal. */
+void method_expect_images(struct device *device);
 
 /* Whether the driver itself takes all types of memory, so that nothing has to be tested. */
 bool method_is_native(struct device *device, const char *extensions);

@@ -31,9 +31,9 @@ static void facts_write(struct facts_file *file, const char *text)
 }
 
 /* A driver that hangs is ended by SIGALRM. */
-static void facts_limit(cl_device_id device)
+static void facts_limit(cl_device_id device, bool has_kernels)
 {
-	alarm(selftest_needs_compiler(device) ? COMPILE_LIMIT_S : LIMIT_S);
+	alarm(has_kernels || selftest_needs_compiler(device) ? COMPILE_LIMIT_S : LIMIT_S);
 }
 
 /* The section's first line is in the file before a test. */
@@ -74,8 +74,8 @@ static void facts_run_danger(struct facts_file *file, struct device *device,
 
 	file->is_written &= dprintf(file->fd, "test %s\n", danger->name) > 0;
 	if (file->is_written) {
-		facts_limit(device->id);
-		danger->run(device);
+		facts_limit(device->id, device->facts.has_images);
+		danger->run(device, danger->image);
 		after = facts_format_device(file, device);
 		if (after) {
 			facts_keep_changes(before, after);
@@ -86,40 +86,14 @@ static void facts_run_danger(struct facts_file *file, struct device *device,
 	free(before);
 }
 
-/* A driver that does not survive a test is to blame for it: that is written before. */
-static void facts_note_image(void *arg, unsigned int number, const struct image_rule *rule)
-{
-	char line[FACTS_LINE_SIZE];
-
-	facts_format_image(number, rule, line);
-	facts_write(arg, line);
-	alarm(COMPILE_LIMIT_S);
-}
-
-static void facts_test_images(struct facts_file *file, struct device *device)
-{
-	facts_write(file, "images 1\n");
-	alarm(COMPILE_LIMIT_S);
-	if (method_test_images(device, device->facts.images, facts_note_image, file))
-		facts_write(file, "unknown 1\n"); /* for want of memory: not kept */
-}
-
 /* The tests that the driver may not survive, but those that earlier processes have begun. */
-static void facts_test_rest(struct facts_file *file, struct device *device)
+static void facts_end_section(struct facts_file *file, struct device *device)
 {
 	const struct method_danger *danger;
 	unsigned int number = device->facts.begun;
 
-	while (file->is_written && (danger = method_danger(device, number++)))
+	while (file->with_images && file->is_written && (danger = method_danger(device, number++)))
 		facts_run_danger(file, device, danger);
-	if (file->is_written && !device->facts.has_images)
-		facts_test_images(file, device);
-}
-
-static void facts_end_section(struct facts_file *file, struct device *device)
-{
-	if (file->with_images)
-		facts_test_rest(file, device);
 	alarm(LIMIT_S);
 	facts_write(file, FACTS_END);
 }
@@ -129,9 +103,11 @@ static void facts_make_section(struct facts_file *file, cl_device_id id, unsigne
 	struct device *device;
 
 	facts_write_name(file, id, number);
-	facts_limit(id);
+	facts_limit(id, false);
 	device = device_test(id, NULL);
 	if (device) {
+		if (file->with_images)
+			method_expect_images(device);
 		facts_write_section(file, device);
 		facts_end_section(file, device);
 	}
@@ -143,7 +119,7 @@ static void facts_make_section(struct facts_file *file, cl_device_id id, unsigne
 static void facts_resume_section(struct facts_file *file, cl_device_id id,
 				 const struct facts *known)
 {
-	struct device *device = known->begun || known->has_images ? device_test(id, known) : NULL;
+	struct device *device = known->begun ? device_test(id, known) : NULL;
 
 	if (device)
 		facts_end_section(file, device);

@@ -62,7 +62,7 @@ struct image_trial {
 };
 
 struct image_test {
-	const struct selftest_images *asked;
+	const struct selftest_image *asked;
 	struct session session;
 	cl_kernel kernel;
 	enum image_from from;
@@ -70,7 +70,6 @@ struct image_test {
 	struct image_trial plain;
 	size_t page, origin; /* bytes; the origin of images in their memory */
 	bool has_copied;     /* some image */
-	bool is_short;	     /* the plain image could not be tested now */
 };
 
 /* Of a trial. */
@@ -345,66 +344,72 @@ static void image_try_sizes(struct image_test *t, struct image_rule *rule)
 	}
 }
 
-static void image_try_all(struct image_test *t, struct image_rule *rule)
+/* 1: zero copy, 0: not, or an error of OpenCL. */
+static cl_int image_try_all(struct image_test *t, struct image_rule *rule)
 {
 	const cl_int result = image_run(t, &t->plain);
 
-	t->is_short |= selftest_is_transient(result);
 	rule->found = result == 1 ? IMAGE_ZERO_COPY : !result ? IMAGE_COPIES : IMAGE_UNPROVED;
 	if (result != 1)
-		return;
+		return result;
 	image_try_accesses(t, rule);
 	image_try_pixels(t, rule);
 	rule->align = image_try_alignments(t, false, (unsigned int)t->page);
 	rule->pitch = t->is_2d ? image_try_alignments(t, true, 0) : 0;
 	image_try_sizes(t, rule);
 	rule->is_all = t->asked->own_address && !t->has_copied;
+	return result;
 }
 
-static void image_test_rule(struct image_test *t, unsigned int number, struct image_rule *rule)
+/* Likewise. */
+static cl_int image_test_rule(struct image_test *t, struct image_rule *rule)
 {
-	cl_int err;
+	cl_int result;
 
-	t->from = (enum image_from)(number / 2);
-	t->is_2d = number % 2;
-	t->plain = (struct image_trial){ CL_MEM_READ_WRITE,    PIXEL, 0, 0, WIDTH,
-					 t->is_2d ? HEIGHT : 1 };
-	t->origin = t->from == IMAGE_OF_SUB_BUFFER || t->from == IMAGE_OF_PART_OF_DMABUF
-			    ? device_base_align(t->asked->device)
-			    : 0;
-	t->has_copied = false;
 	t->kernel = created_or_null(next.clCreateKernel(t->session.program,
 							t->is_2d ? "climport_selftest_image"
 								 : "climport_selftest_image_1d",
-							&err),
-				    &err);
-	if (t->kernel) {
-		image_try_all(t, rule);
-		next.clReleaseKernel(t->kernel);
-	}
-	t->is_short |= selftest_is_transient(err);
+							&result),
+				    &result);
+	if (!t->kernel)
+		return result;
+	result = image_try_all(t, rule);
+	next.clReleaseKernel(t->kernel);
+	return result;
 }
 
-bool selftest_images(const struct selftest_images *asked, struct image_rule *rules)
+/* clCreateImage came with OpenCL 1.2. */
+static bool image_is_supported(cl_device_id device)
 {
-	static const struct image_rule fatal = { .found = IMAGE_FATAL };
-	struct image_test t = { .asked = asked, .page = (size_t)sysconf(_SC_PAGESIZE) };
-	cl_int err;
+	cl_bool has = CL_FALSE;
 
-	for (unsigned int number = 0; number < IMAGE_RULES; number++)
-		if (asked->rules & 1u << number)
-			asked->note(asked->arg, number, &fatal);
-	err = session_begin(&t.session, &asked->device, 1, true);
-	if (!err)
-		err = session_build_source(&t.session, image_source, "");
-	t.is_short = selftest_is_transient(err);
-	for (unsigned int number = 0; number < IMAGE_RULES; number++) {
-		if (!(asked->rules & 1u << number))
-			continue;
-		if (!err)
-			image_test_rule(&t, number, &rules[number]);
-		asked->note(asked->arg, number, &rules[number]);
-	}
+	next.clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof(has), &has, NULL);
+	return has && device_version(device) >= CL_MAKE_VERSION(1, 2, 0);
+}
+
+bool selftest_image(const struct selftest_image *asked, struct image_rule *rule)
+{
+	const enum image_from from = (enum image_from)(asked->number / 2);
+	const bool is_2d = asked->number % 2,
+		   is_of_part = from == IMAGE_OF_SUB_BUFFER || from == IMAGE_OF_PART_OF_DMABUF;
+	struct image_test t = {
+		.asked = asked,
+		.from = from,
+		.is_2d = is_2d,
+		.plain = { CL_MEM_READ_WRITE, PIXEL, 0, 0, WIDTH, is_2d ? HEIGHT : 1 },
+		.page = (size_t)sysconf(_SC_PAGESIZE),
+		.origin = is_of_part ? device_base_align(asked->device) : 0,
+	};
+	cl_int result;
+
+	*rule = (struct image_rule){ .found = IMAGE_UNPROVED };
+	if (!image_is_supported(asked->device))
+		return true;
+	result = session_begin(&t.session, &asked->device, 1, true);
+	if (!result)
+		result = session_build_source(&t.session, image_source, "");
+	if (!result)
+		result = image_test_rule(&t, rule);
 	session_end(&t.session);
-	return t.is_short;
+	return !selftest_is_transient(result);
 }

@@ -95,18 +95,16 @@ struct selftest_image_ops {
 	cl_int (*edge)(cl_command_queue queue, bool begins, const cl_mem buffers[2]);
 };
 
-struct selftest_images {
+struct selftest_image {
 	cl_device_id device;
 	const struct selftest_image_ops *ops; /* NULL: host memory, CL_MEM_USE_HOST_PTR */
-	size_t align;	    /* bytes: of addresses that the device's buffers take */
-	bool own_address;   /* struct host_rule: there is nothing to copy to */
-	unsigned int rules; /* 1 << image_rule_number(): what to test */
-	image_note_fn note;
-	void *arg;
+	size_t align;	     /* bytes: of addresses that the device's buffers take */
+	bool own_address;    /* struct host_rule: there is nothing to copy to */
+	unsigned int number; /* IMAGE_RULE(): what to test */
 };
 
-/* Sets the rules that are asked for, of IMAGE_RULES.  True: something could not be tested now. */
-bool selftest_images(const struct selftest_images *asked, struct image_rule *rules);
+/* Finds the rule of images that is asked for.  False: it could not be tested now. */
+bool selftest_image(const struct selftest_image *asked, struct image_rule *rule);
 
 /* Whether commands can wait for user events on a device. */
 enum tested selftest_user_event(cl_device_id device);

@@ -87,11 +87,6 @@ cl_int session_build_source(struct session *s, const char *text, const char *opt
 	return err;
 }
 
-cl_int session_build(struct session *s)
-{
-	return session_build_source(s, session_source, "");
-}
-
 cl_int session_use_device(struct session *s, cl_device_id device)
 {
 	cl_int err;
@@ -102,7 +97,8 @@ cl_int session_use_device(struct session *s, cl_device_id device)
 	return err;
 }
 
-cl_int session_create_context(struct session *s, const cl_device_id *devices, cl_uint num_devices)
+static cl_int session_create_context(struct session *s, const cl_device_id *devices,
+				     cl_uint num_devices)
 {
 	cl_int err;
 
@@ -123,7 +119,7 @@ cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num
 	if (!err)
 		err = session_use_device(s, devices[0]);
 	if (!err && !native)
-		err = session_build(s);
+		err = session_build_source(s, session_source, "");
 	return err;
 }
 

@@ -25,12 +25,9 @@ struct session_arg {
 };
 
 /*
- * A context alone.  @devices are the caller's, for as long as the session lasts.  After an error,
- * too, end follows.
+ * A context with a queue of the first device and, unless @native, the kernels for buffers.  @devices are the caller's,
+ * for as long as the session lasts.  After an error, too, end follows.
  */
-cl_int session_create_context(struct session *s, const cl_device_id *devices, cl_uint num_devices);
-
-/* A context with a queue of the first device and, unless @native, the kernels for buffers. */
 cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices,
 		     bool native);
 
@@ -43,8 +40,7 @@ void session_free(struct session *s);
 /* Later rounds run on @device, a device of the session. */
 cl_int session_use_device(struct session *s, cl_device_id device);
 
-/* Builds the kernels for buffers, or those of a source, in a session without a program. */
-cl_int session_build(struct session *s);
+/* Builds the kernels of a source, in a session without a program. */
 cl_int session_build_source(struct session *s, const char *text, const char *options);
 
 /* Enqueues a work-item of the compiled kernel @name. */

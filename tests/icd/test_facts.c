@@ -9,6 +9,9 @@
 
 #include "icd/facts/facts.h"
 
+/* Of an image that is not zero copy. */
+#define NOTHING " all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end\n"
+
 static const char whole[] =
 	"device 0 a device\n"
 	"host host_ptr 64 by self-test\n"
@@ -20,11 +23,11 @@ static const char whole[] =
 	"exporters 5\n"
 	"large_memory 0 died\n"
 	"images 1\n"
+	"image 0 unproved" NOTHING "image 1 unproved" NOTHING "image 2 unproved" NOTHING
 	"image 3 zero_copy all 0, align 64, pitch 4, largest 256x128, pixels 1f, "
 	"accesses fff end\n"
-	"image 4 copies all 0, align 0, pitch 0, largest 0x0, pixels 0, "
-	"accesses 0 end\n"
-	"end\n";
+	"image 4 copies" NOTHING "image 5 unproved" NOTHING "image 6 unproved" NOTHING
+	"image 7 unproved" NOTHING "image 8 unproved" NOTHING "image 9 unproved" NOTHING "end\n";
 
 static const struct facts known = {
 	.name = "a device",
@@ -40,20 +43,12 @@ static const struct facts known = {
 		    [4] = { .found = IMAGE_COPIES } },
 };
 
-/* A section with the images that were tested.  Returns the length. */
+/* Returns the length. */
 static size_t facts_put_section(const struct facts *facts, unsigned int number,
 				char text[FACTS_SECTION_SIZE])
 {
 	size_t used = facts_format(facts, number, text, FACTS_SECTION_SIZE);
 
-	for (unsigned int i = 0; i < IMAGE_RULES; i++) {
-		char line[FACTS_LINE_SIZE];
-
-		facts_format_image(i, &facts->images[i], line);
-		if (facts->images[i].found != IMAGE_UNPROVED)
-			used += (size_t)snprintf(text + used, FACTS_SECTION_SIZE - used, "%s",
-						 line);
-	}
 	used += (size_t)snprintf(text + used, FACTS_SECTION_SIZE - used, FACTS_END);
 	EXPECT(used < FACTS_SECTION_SIZE);
 	return used;
@@ -302,11 +297,8 @@ TEST_EACH(ended_by_image, struct image_end, image_ends,
 	char text[2 * sizeof(whole)];
 	struct facts_record *record;
 
-	snprintf(
-		text, sizeof(text),
-		"%.*simage 0 fatal all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end\n"
-		"%s\nend\n",
-		(int)(strlen(whole) - strlen(FACTS_END)), whole, row->text);
+	snprintf(text, sizeof(text), "%.*simage 0 fatal" NOTHING "%s\nend\n",
+		 (int)(strlen(whole) - strlen(FACTS_END)), whole, row->text);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT(!strcmp(record->device[0].type[IMPORT_HOST].method, "host_ptr"));
@@ -324,15 +316,31 @@ TEST(last_line, "Of several lines of an image, the last counts.")
 	char text[2 * sizeof(whole)];
 	struct facts_record *record;
 
-	snprintf(
-		text, sizeof(text),
-		"%.*simage 3 fatal all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end\n"
-		"end\n",
-		(int)(strlen(whole) - strlen(FACTS_END)), whole);
+	snprintf(text, sizeof(text), "%.*simage 3 fatal" NOTHING "end\n",
+		 (int)(strlen(whole) - strlen(FACTS_END)), whole);
 	record = facts_parse(text);
 	EXPECT(record);
 	EXPECT_EQ(record->device[0].images[3].found, IMAGE_FATAL);
 	EXPECT_EQ(record->device[0].images[4].found, IMAGE_COPIES);
+	free(record);
+}
+
+TEST(images, "A driver that dies in another test has its images tested, unless it takes nothing.")
+{
+	struct facts_record *record = facts_parse("device 0 a device\n"
+						  "died the driver crashes\n"
+						  "end\n");
+	struct facts facts = known;
+	char text[FACTS_SECTION_SIZE];
+
+	EXPECT(record && facts_have_images(record));
+	free(record);
+	facts.has_images = false;
+	facts_format(&facts, 0, text, sizeof(text));
+	strcat(text, "test one\ndied the driver crashes\n" FACTS_END);
+	record = facts_parse(text);
+	EXPECT(record && record->device[0].has_died);
+	EXPECT(!facts_have_images(record));
 	free(record);
 }
 

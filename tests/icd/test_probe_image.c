@@ -235,11 +235,23 @@ TEST(part_on_buffer, "If a driver crashes with an image on a sub-buffer alone, a
 	EXPECT_EQ(probe_run_program(image_1d_of_part), MADE);
 }
 
+TEST(buffer_alone,
+     "If a driver crashes with an image on a whole import alone, sub-buffers have images.")
+{
+	image_open(REAL_PROBE);
+	setenv("STUB_IMAGES_END_OF", OF_BUFFER, 1);
+	setenv("STUB_IMAGES_END", "6", 1);
+	EXPECT_EQ(probe_run_program(image_2d_of_part), MADE);
+	EXPECT_EQ(probe_run_program(image_1d_of_part), MADE);
+	EXPECT_EQ(probe_run_program(image_2d), REFUSED);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
 /* A record of a device that takes dma-bufs: climport-probe has no fake of udmabuf. */
 #define KHR_RECORD PROBE_PATH " \"$@\" 3>&1 | sed 's/^dma_buf .*/dma_buf khr 4096 -/' >&3"
 static const char khr_images[] = PROBE_PATH
-	" \"$@\" 3>&1 | sed -e 's/^dma_buf .*/dma_buf khr 4096 -/' -e '/^images 1/a "
-	"image 7 fatal all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end' >&3";
+	" \"$@\" 3>&1 | sed -e 's/^dma_buf .*/dma_buf khr 4096 -/' "
+	"-e 's/^image 7 unproved/image 7 fatal/' >&3";
 
 TEST(dmabuf, "An image on a dma-buf that crashes the driver of a GPU is refused.")
 {

@@ -128,27 +128,38 @@ static bool host_ptr_shares(const struct device *device)
 	return device->facts.rule.own_address;
 }
 
-/* A driver that makes 2D images from buffers makes them; else the layer does. */
-static bool host_ptr_test_images(const struct device *device, struct image_rule *rules,
-				 image_note_fn note, void *arg)
+static void host_ptr_test_image(struct device *device, unsigned int image)
 {
-	const unsigned int of_buffers = 1u << image_rule_number(IMAGE_OF_BUFFER, true) |
-					1u << image_rule_number(IMAGE_OF_SUB_BUFFER, true);
-	const struct selftest_images asked = {
+	const struct selftest_image asked = {
 		.device = device->id,
 		.align = device->facts.rule.align,
 		.own_address = device->facts.rule.own_address,
-		.rules = 1u << image_rule_number(IMAGE_OF_BUFFER, false) |
-			 1u << image_rule_number(IMAGE_OF_SUB_BUFFER, false) |
-			 (device->image2d_from_buffer
-				  ? of_buffers
-				  : 1u << image_rule_number(IMAGE_OF_MEMORY, true)),
-		.note = note,
-		.arg = arg,
+		.number = image,
 	};
 
-	return selftest_images(&asked, rules);
+	device->facts.is_unknown |= !selftest_image(&asked, &device->facts.images[image]);
 }
+
+/* A driver that makes 2D images from buffers makes them; else the layer does. */
+static void host_ptr_test_image_2d(struct device *device, unsigned int image)
+{
+	const bool is_of_memory = image == IMAGE_RULE(IMAGE_OF_MEMORY, true);
+
+	if (device->image2d_from_buffer == is_of_memory)
+		device->facts.images[image].found = IMAGE_UNPROVED;
+	else
+		host_ptr_test_image(device, image);
+}
+
+/* From the harmless to what drivers do not survive. */
+static const struct method_danger host_ptr_image_dangers[] = {
+	{ "image_1d_of_buffer", host_ptr_test_image, IMAGE_RULE(IMAGE_OF_BUFFER, false) },
+	{ "image_2d_of_buffer", host_ptr_test_image_2d, IMAGE_RULE(IMAGE_OF_BUFFER, true) },
+	{ "image_2d_of_memory", host_ptr_test_image_2d, IMAGE_RULE(IMAGE_OF_MEMORY, true) },
+	{ "image_1d_of_sub_buffer", host_ptr_test_image, IMAGE_RULE(IMAGE_OF_SUB_BUFFER, false) },
+	{ "image_2d_of_sub_buffer", host_ptr_test_image_2d, IMAGE_RULE(IMAGE_OF_SUB_BUFFER, true) },
+	{ .name = NULL },
+};
 
 const struct method_ops method_host_ptr_ops = {
 	.name = "host_ptr",
@@ -159,6 +170,6 @@ const struct method_ops method_host_ptr_ops = {
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.create_image = image_create,
-	.test_images = host_ptr_test_images,
+	.image_dangers = host_ptr_image_dangers,
 	.describe = host_ptr_describe,
 };

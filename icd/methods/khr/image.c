@@ -43,24 +43,35 @@ static cl_int khr_image_edge(cl_command_queue queue, bool begins, const cl_mem b
 		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
 }
 
-bool khr_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
-		     void *arg)
+static void khr_test_image(struct device *device, unsigned int image)
 {
 	static const struct selftest_image_ops ops = { khr_image_sample, khr_image_buffer,
 						       khr_image_edge };
-	struct selftest_images asked = {
+	const struct selftest_image asked = {
 		.device = device->id,
 		.ops = &ops,
 		.align = (size_t)sysconf(_SC_PAGESIZE),
-		.note = note,
-		.arg = arg,
+		.number = image,
 	};
 
-	for (int is_2d = 0; is_2d <= device->image2d_from_buffer; is_2d++)
-		asked.rules |= 1u << image_rule_number(IMAGE_OF_DMABUF, is_2d) |
-			       1u << image_rule_number(IMAGE_OF_PART_OF_DMABUF, is_2d);
-	return selftest_images(&asked, rules);
+	device->facts.is_unknown |= !selftest_image(&asked, &device->facts.images[image]);
 }
+
+static void khr_test_image_2d(struct device *device, unsigned int image)
+{
+	if (device->image2d_from_buffer)
+		khr_test_image(device, image);
+	else
+		device->facts.images[image].found = IMAGE_UNPROVED;
+}
+
+const struct method_danger khr_image_dangers[] = {
+	{ "image_1d_of_dma_buf", khr_test_image, IMAGE_RULE(IMAGE_OF_DMABUF, false) },
+	{ "image_2d_of_dma_buf", khr_test_image_2d, IMAGE_RULE(IMAGE_OF_DMABUF, true) },
+	{ "image_1d_of_part", khr_test_image, IMAGE_RULE(IMAGE_OF_PART_OF_DMABUF, false) },
+	{ "image_2d_of_part", khr_test_image_2d, IMAGE_RULE(IMAGE_OF_PART_OF_DMABUF, true) },
+	{ .name = NULL },
+};
 
 cl_mem khr_create_image(struct context *context, const struct memobj *parent,
 			const struct image_request *r, bool *hides_parent, cl_int *err)

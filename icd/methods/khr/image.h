@@ -6,8 +6,7 @@
 #include "icd/objects/method.h"
 
 /* See struct method_ops. */
-bool khr_test_images(const struct device *device, struct image_rule *rules, image_note_fn note,
-		     void *arg);
+extern const struct method_danger khr_image_dangers[];
 cl_mem khr_create_image(struct context *context, const struct memobj *parent,
 			const struct image_request *request, bool *hides_parent, cl_int *err);
 

@@ -140,11 +140,12 @@ static cl_int large_test(cl_device_id device, const unsigned char *uuid)
 }
 
 /* What CUDA or OpenCL refuses, they may accept when there is more memory. */
-static void large_run(struct device *device)
+static void large_run(struct device *device, unsigned int image)
 {
 	const struct opaque_device *opaque = opaque_device_get(device);
 	cl_int result = CL_OUT_OF_RESOURCES;
 
+	(void)image;
 	log_clear();
 	if (opaque)
 		result = large_test(device->id, opaque->uuid);
@@ -157,4 +158,5 @@ static void large_run(struct device *device)
 			       : cl_error_name(result));
 }
 
-const struct method_danger large_danger = { "large_memory", large_run };
+const struct method_danger large_dangers[] = { { .name = "large_memory", .run = large_run },
+					       { .name = NULL } };

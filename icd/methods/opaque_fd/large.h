@@ -19,7 +19,7 @@
 void large_expect_worst(struct device *device);
 
 /* Writes to large memory and reads it through a second buffer. */
-extern const struct method_danger large_danger;
+extern const struct method_danger large_dangers[];
 
 /**
  * large_check - whether the driver survives the import of a descriptor

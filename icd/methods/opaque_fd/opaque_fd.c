@@ -131,8 +131,6 @@ static void opaque_fd_describe(const struct device *device, enum import_type typ
 		memory->kept = import_describe_kept();
 }
 
-static const struct method_danger *const opaque_fd_dangers[] = { &large_danger, NULL };
-
 /*
  * NVIDIA's driver (580) makes 1D images on such imports and refuses every kernel with such an image,
  * so imports have no images.  The driver crashes in many migrations of such a buffer, and the driver's
@@ -147,7 +145,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.release_hidden = part_release,
 	.context_release = backing_drop_context,
 	.describe = opaque_fd_describe,
-	.dangers = opaque_fd_dangers,
+	.dangers = large_dangers,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,
 	.extension = EXTENSION,
 	.cpu_optional = true,

@@ -139,15 +139,6 @@ static cl_int access_leave(struct access *a, cl_int err)
 	return err;
 }
 
-static cl_int wait_for(cl_event event)
-{
-	cl_int status = CL_COMPLETE, err = next.clWaitForEvents(1, &event);
-
-	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-			    NULL);
-	return err || status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
-}
-
 /* The application wants an event, or waits, for the end of access. */
 static cl_int access_watch(struct access *a, cl_bool blocking)
 {
@@ -158,7 +149,7 @@ static cl_int access_watch(struct access *a, cl_bool blocking)
 	bracket_add(a->bracket, a->command);
 	bracket_end(a->bracket, &marker);
 	if (blocking)
-		err = wait_for(marker ? marker : a->command);
+		err = proxy_event_wait(marker ? marker : a->command);
 	proxy_event_give(marker, a->command, err ? NULL : a->app_event);
 	return err;
 }

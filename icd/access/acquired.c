@@ -5,6 +5,7 @@
 
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/objects/method.h"
 #include "icd/objects/proxy_event.h"
 #include "util/cl_names.h"
 #include "util/log.h"
@@ -63,8 +64,8 @@ static void acquired_free(struct acquired *a)
 
 static cl_int acquired_enqueue(struct acquired *a, cl_uint num_wait, const cl_event *wait)
 {
-	cl_int err = memobj_enqueue_acquire(a->import, a->queue, a->count, a->imports, num_wait,
-					    wait, &a->event);
+	cl_int err = a->import->method->enqueue_acquire(a->queue, a->count, a->imports, num_wait,
+							wait, &a->event);
 
 	if (!err && !a->event)
 		err = CL_INVALID_EVENT;
@@ -122,8 +123,8 @@ cl_event *acquired_command(struct acquired *a)
 static cl_event acquired_release(struct acquired *a, cl_event behind)
 {
 	cl_event release = NULL;
-	cl_int err =
-		memobj_enqueue_release(a->import, a->queue, a->count, a->imports, behind, &release);
+	cl_int err = a->import->method->enqueue_release(
+		a->queue, a->count, a->imports, behind ? 1 : 0, behind ? &behind : NULL, &release);
 
 	if (is_created(release, err))
 		return release;
@@ -140,19 +141,10 @@ void acquired_cancel(struct acquired *a)
 	acquired_free(a);
 }
 
-static cl_int acquired_wait(cl_event event)
-{
-	cl_int status = CL_COMPLETE, err = next.clWaitForEvents(1, &event);
-
-	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-			    NULL);
-	return err || status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
-}
-
 cl_int acquired_end(struct acquired *a, cl_event *event, cl_bool blocking)
 {
 	cl_event release = acquired_release(a, a->command);
-	cl_int err = blocking ? acquired_wait(release ? release : a->command) : CL_SUCCESS;
+	cl_int err = blocking ? proxy_event_wait(release ? release : a->command) : CL_SUCCESS;
 
 	proxy_event_give(release, a->command, err ? NULL : event);
 	acquired_free(a);

@@ -7,6 +7,7 @@
 #include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/objects/method.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 
@@ -65,7 +66,7 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 	b->edges = edges & ACCESS_BOTH;
 	b->queue = queue;
 	b->mem = import->handle;
-	b->by_marker = memobj_markers_wait(import);
+	b->by_marker = import->method->quirks & METHOD_MARKERS_WAIT;
 	err = error_to_cl(region_set_check(&b->set));
 	if (!err)
 		err = bracket_create_events(b);

@@ -82,5 +82,4 @@ void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
 /* What the last device_get() has found, known or not; without an earlier one, device_get(). */
 const struct device *device_get_last(cl_device_id id);
 
-
 #endif /* ICD_OBJECTS_DEVICE_H */

@@ -147,16 +147,6 @@ void memobj_undo_release(cl_mem mem, struct memobj *gone)
 	memobj_put(gone);
 }
 
-bool memobj_markers_wait(const struct memobj *import)
-{
-	return import->method->quirks & METHOD_MARKERS_WAIT;
-}
-
-bool memobj_no_calls_in_callbacks(const struct memobj *import)
-{
-	return import->method->quirks & METHOD_NO_CALLS_IN_CALLBACKS;
-}
-
 bool memobj_needs_acquire(const struct memobj *obj)
 {
 	return obj->method->enqueue_acquire;
@@ -170,20 +160,6 @@ cl_mem memobj_root(const struct memobj *import)
 bool memobj_needs_access(const struct memobj *obj)
 {
 	return obj->bracket || memobj_needs_acquire(obj);
-}
-
-cl_int memobj_enqueue_acquire(const struct memobj *import, cl_command_queue queue, cl_uint count,
-			      const cl_mem *imports, cl_uint num_wait, const cl_event *wait,
-			      cl_event *event)
-{
-	return import->method->enqueue_acquire(queue, count, imports, num_wait, wait, event);
-}
-
-cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queue, cl_uint count,
-			      const cl_mem *imports, cl_event wait, cl_event *event)
-{
-	return import->method->enqueue_release(queue, count, imports, wait ? 1 : 0,
-					       wait ? &wait : NULL, event);
 }
 
 const struct memobj *memobj_import(const struct memobj *obj)

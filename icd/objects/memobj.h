@@ -51,30 +51,14 @@ void memobj_put(struct memobj *obj);
 /* The import that @obj is made from, or @obj if @obj is an import; borrowed. */
 const struct memobj *memobj_import(const struct memobj *obj);
 
-/* Whether markers of the driver wait for their wait list on out-of-order queues, too. */
-bool memobj_markers_wait(const struct memobj *import);
-
-/* Whether callbacks of the driver's may not call the driver. */
-bool memobj_no_calls_in_callbacks(const struct memobj *import);
-
-/* Whether commands that use the object need memobj_enqueue_acquire() before, and _release() behind. */
+/* Whether a device acquires the object before a command uses it: struct method_ops, enqueue_acquire. */
 bool memobj_needs_acquire(const struct memobj *obj);
 
-/* Whether commands that use the object need a bracket, or memobj_enqueue_acquire(). */
+/* Whether commands that use the object need a bracket, or an acquire. */
 bool memobj_needs_access(const struct memobj *obj);
 
 /* The driver's root object of an import, which is acquired: the handle, or a hidden buffer. */
 cl_mem memobj_root(const struct memobj *import);
-
-/*
- * The method's commands, on roots of @count imports of the method of @import.  @event is set on success.  They
- * return the driver's error.  A release may have no event to wait for: NULL.
- */
-cl_int memobj_enqueue_acquire(const struct memobj *import, cl_command_queue queue, cl_uint count,
-			      const cl_mem *imports, cl_uint num_wait, const cl_event *wait,
-			      cl_event *event);
-cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queue, cl_uint count,
-			      const cl_mem *imports, cl_event wait, cl_event *event);
 
 /*
  * Holds a region until the driver has destroyed @mem.  Host memory that is the application's (is_borrowed) needs no

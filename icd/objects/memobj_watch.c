@@ -7,6 +7,7 @@
 
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/objects/method.h"
 #include "util/idle.h"
 #include "util/lock.h"
 #include "util/log.h"
@@ -221,7 +222,7 @@ static cl_int memobj_part_prepare(void)
 
 static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_int *err)
 {
-	bool is_late = memobj_no_calls_in_callbacks(memobj_import(parent));
+	bool is_late = memobj_import(parent)->method->quirks & METHOD_NO_CALLS_IN_CALLBACKS;
 	struct memobj_part *part;
 
 	if (is_late)

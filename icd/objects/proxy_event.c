@@ -133,3 +133,12 @@ void proxy_event_put_callback(cl_event event)
 	lock_release(&proxy_event_table.lock);
 	proxy_event_end(gone);
 }
+
+cl_int proxy_event_wait(cl_event event)
+{
+	cl_int status = CL_COMPLETE, err = next.clWaitForEvents(1, &event);
+
+	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+			    NULL);
+	return err || status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
+}

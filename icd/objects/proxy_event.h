@@ -56,4 +56,7 @@ cl_int proxy_event_release(cl_event event);
 cl_event proxy_event_hold_callback(cl_event event);
 void proxy_event_put_callback(cl_event event);
 
+/* Waits for an event of any kind.  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: it has failed. */
+cl_int proxy_event_wait(cl_event event);
+
 #endif /* ICD_OBJECTS_PROXY_EVENT_H */

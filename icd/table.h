@@ -204,6 +204,8 @@ CALLS(clGetImageInfo)
 CALLS(clCreateSubBuffer)
 CALLS(clCreateImage)
 CALLS(clCreateImageWithProperties)
+/* calls/external_memory.c */
+CALLS(clCreateBufferWithProperties)
 /* calls/map.c: the last of the sixteen */
 CALLS(clEnqueueUnmapMemObject)
 /* calls/kernel.c */

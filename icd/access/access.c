@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/access/access.h"
 
+#include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/context.h"
+#include "icd/objects/method.h"
 #include "icd/objects/proxy_event.h"
 
 /* The layer needs the event of the command. */
@@ -167,4 +169,14 @@ cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
 	bracket_add(a->bracket, a->command);
 	bracket_end(a->bracket, NULL);
 	return CL_SUCCESS;
+}
+
+cl_int access_enqueue_wait(cl_command_queue queue, const struct memobj *obj, cl_uint num_wait,
+			   const cl_event *wait, cl_event *event)
+{
+	const cl_mem mem = obj ? memobj_import(obj)->handle : NULL;
+
+	if (!obj || obj->method->quirks & METHOD_MARKERS_WAIT || queue_is_in_order(queue))
+		return next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, event);
+	return next.clEnqueueMigrateMemObjects(queue, 1, &mem, 0, num_wait, wait, event);
 }

@@ -92,4 +92,11 @@ static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 	return a->acquired ? access_release(a, err, blocking) : err;
 }
 
+/*
+ * A command that only waits for its list: a marker; or, on an out-of-order queue where markers may not wait, a migration of
+ * @obj, which moves nothing.  @obj: or NULL, for a marker.
+ */
+cl_int access_enqueue_wait(cl_command_queue queue, const struct memobj *obj, cl_uint num_wait,
+			   const cl_event *wait, cl_event *event);
+
 #endif /* ICD_ACCESS_ACCESS_H */

@@ -28,11 +28,13 @@ static cl_int command_check_version(const struct memobj *obj, const char *functi
 	return command_refuse(obj, function);
 }
 
-/* What is read, and what is written; one is an import. */
+/* What is read, and what is written; one is an import.  The sixteen are forbidden to imports by clImportMemoryARM alone. */
 static cl_int command_check_objects(const struct memobj *read, const struct memobj *written,
 				    const char *function)
 {
-	cl_int err = command_check_version(written ? written : read, function);
+	const bool is_arm = (read && !read->external) || (written && !written->external);
+	cl_int err = is_arm ? command_check_version(written ? written : read, function)
+			    : CL_SUCCESS;
 
 	if (err || !written || written->region->access & IMPORT_WRITE)
 		return err;
@@ -87,7 +89,7 @@ static cl_int command_check(const struct access *a, const char *function, cl_com
 cl_int command_begin_host(struct access *a, const char *function, cl_command_queue queue,
 			  cl_mem read, cl_mem written, unsigned int edges, cl_bool *blocking)
 {
-	struct memobj *objs[2];
+	struct memobj *objs[2], *used[2];
 	cl_int err = CL_SUCCESS;
 
 	queue_bracket_close(queue);
@@ -97,8 +99,10 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 	objs[1] = memobj_get(written);
 	if (objs[0] || objs[1]) {
 		err = command_check(a, function, queue, objs, blocking && *blocking);
+		for (int i = 0; i < 2; i++)
+			used[i] = objs[i] && memobj_needs_access(objs[i]) ? objs[i] : NULL;
 		if (!err)
-			err = access_begin(a, queue, objs, 2, edges | ACCESS_BY_HOST);
+			err = access_begin(a, queue, used, 2, edges | ACCESS_BY_HOST);
 		if (blocking)
 			*blocking = access_blocking(a, *blocking);
 	}

@@ -6,6 +6,9 @@
  *
  * A call that goes to the driver unchanged returns handle and error of the driver.
  */
+#include "icd/calls/derive.h"
+
+#include "icd/calls/external_memory.h"
 #include "icd/calls/properties.h"
 #include "icd/driver_info.h"
 #include "icd/error.h"
@@ -22,7 +25,7 @@
 
 /* Records @mem as made from @parent.  On failure @mem is released and NULL returned. */
 static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
-			    cl_int *err)
+			    cl_mem_properties *properties, cl_int *err)
 {
 	const struct memobj like = {
 		.handle = mem,
@@ -30,6 +33,8 @@ static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bo
 		.region = parent->region,
 		.origin = parent->origin + origin,
 		.bracket = parent->bracket,
+		.external = parent->external,
+		.properties = properties,
 		.parent = parent,
 		.method = parent->method,
 		.hides_parent = hides_parent,
@@ -157,7 +162,7 @@ static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 		return NULL;
 	*err = memobj_watch_part(mem, parent);
 	if (!*err)
-		return derive_record(mem, parent, part->origin, true, err);
+		return derive_record(mem, parent, part->origin, true, NULL, err);
 	next.clReleaseMemObject(mem);
 	return NULL;
 }
@@ -178,7 +183,7 @@ static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
 		return sub_buffer_of_hidden(parent, mem_flags_inherit(flags, from), part, err);
 	mem = next.clCreateSubBuffer(parent->handle, flags, type, part, err);
 	if (is_created(mem, *err))
-		return derive_record(mem, parent, part->origin, false, err);
+		return derive_record(mem, parent, part->origin, false, NULL, err);
 	sub_buffer_log(parent, part->origin, *err);
 	return mem;
 }
@@ -198,9 +203,10 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 	return derive_end(parent, "clCreateSubBuffer", mem, err, errcode_ret);
 }
 
-static cl_mem image_create_by_method(struct context *context, const struct image_request *r,
-				     struct memobj *parent, cl_int *err)
+cl_mem derive_image(struct context *context, const struct image_request *asked,
+		    struct memobj *parent, cl_mem_properties *properties, cl_int *err)
 {
+	struct image_request r = *asked;
 	bool hides_parent = false;
 	cl_mem image;
 
@@ -209,23 +215,24 @@ static cl_mem image_create_by_method(struct context *context, const struct image
 		*err = CL_INVALID_OPERATION;
 		return NULL;
 	}
-	image = parent->method->create_image(context, parent, r, &hides_parent, err);
-	return is_created(image, *err) ? derive_record(image, parent, 0, hides_parent, err) : image;
+	r.flags = derive_flags(parent->region, r.flags);
+	image = parent->method->create_image(context, parent, &r, &hides_parent, err);
+	return is_created(image, *err)
+		       ? derive_record(image, parent, 0, hides_parent, properties, err)
+		       : image;
 }
 
-static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,
+static cl_mem image_on_import(const struct image_request *r, struct memobj *parent,
 			      cl_int *errcode_ret)
 {
 	struct context *context = context_get(parent->context);
-	struct image_request r = *asked;
 	cl_int err = CL_SUCCESS;
 	cl_mem image;
 
 	log_clear();
-	r.flags = derive_flags(parent->region, r.flags);
-	image = image_create_by_method(context, &r, parent, &err);
+	image = derive_image(context, r, parent, NULL, &err);
 	context_put(context);
-	return derive_end(parent, r.function, image, err, errcode_ret);
+	return derive_end(parent, r->function, image, err, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
@@ -256,8 +263,23 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
 					 format,
 					 desc,
 					 host_ptr };
-	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
+	const struct external_request external = { .function = r.function,
+						   .context = context,
+						   .properties = properties,
+						   .flags = flags,
+						   .format = format,
+						   .desc = desc,
+						   .host_ptr = host_ptr };
+	struct memobj *parent;
+	cl_int err;
+	cl_mem mem;
 
+	if (desc && external_is_dma_buf(properties) && external_make(&external, &mem, &err)) {
+		if (errcode_ret)
+			*errcode_ret = err;
+		return mem;
+	}
+	parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
 	if (!parent)
 		return next.clCreateImageWithProperties(context, properties, flags, format, desc,
 							host_ptr, errcode_ret);

@@ -73,12 +73,16 @@ static cl_int event_answer_status(cl_event event, size_t size, void *value, size
 cl_int CL_API_CALL layer_clGetEventInfo(cl_event event, cl_event_info name, size_t size,
 					void *value, size_t *size_ret)
 {
+	cl_command_type type;
 	cl_uint references;
 
 	if (!proxy_event_is_given(event))
 		return next.clGetEventInfo(event, name, size, value, size_ret);
 	switch (name) {
 	case CL_EVENT_COMMAND_TYPE:
+		type = proxy_event_type(event);
+		if (type)
+			return info_answer(&type, sizeof(type), size, value, size_ret);
 		return next.clGetEventInfo(proxy_event_command(event), name, size, value, size_ret);
 	case CL_EVENT_COMMAND_EXECUTION_STATUS:
 		return event_answer_status(event, size, value, size_ret);

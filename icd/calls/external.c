@@ -2,20 +2,38 @@
 /*
  * clEnqueueAcquireExternalMemObjectsKHR and clEnqueueReleaseExternalMemObjectsKHR.
  *
- * Some programs call the two for imports, too.  The layer acquires imports for each command
- * (access/acquired.h), and a driver may refuse, or count, a second acquire.  So the driver gets the
- * other objects alone; without other objects the command is a marker.
+ * "Once a memory object created from a dma_buf has been acquired ..., all access, including host access should be done
+ * through OpenCL": so DMA_BUF_IOCTL_SYNC START belongs to the acquire and END to the release.  The command between is a
+ * command that only waits, or the driver's own for its objects.
  *
- * On an out-of-order queue a marker without a wait list waits for every command before, and an acquire
- * waits for none.  There the marker waits for an event that is complete.
+ * Some programs call the two for imports of clImportMemoryARM, too, whose commands have a bracket each: nothing is to be
+ * done for those, and a driver may refuse, or count, a second acquire (access/acquired.h).
  */
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "icd/access/queue_bracket.h"
+#include "icd/access/access.h"
+#include "icd/calls/external_memory.h"
 #include "icd/driver_info.h"
 #include "icd/intercept.h"
 #include "icd/objects/extensions.h"
 #include "icd/objects/memobj.h"
+#include "icd/objects/method.h"
+#include "icd/objects/proxy_event.h"
+#include "util/log.h"
+
+struct external_command {
+	layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver; /* NULL: it has none */
+	unsigned int edges;
+	cl_command_type type;
+	cl_command_queue queue;
+	cl_uint count;
+	const cl_mem *mems;
+
+	struct memobj **objs; /* of these the layer's, held: @ours */
+	cl_mem *others;	      /* the driver's: @theirs */
+	cl_uint ours, theirs;
+};
 
 static bool external_has_import(const cl_mem *mems, cl_uint count)
 {
@@ -39,44 +57,149 @@ static cl_int external_create_complete(cl_command_queue queue, cl_event *complet
 	return err;
 }
 
-static cl_int external_mark(cl_command_queue queue, cl_uint num_wait, const cl_event *wait,
-			    cl_event *event)
+/*
+ * A command that only waits for its list.  On an out-of-order queue a marker without a list waits for every command before,
+ * so there it waits for an event that is complete; and PoCL's ignores its list: access_enqueue_wait().
+ */
+static cl_int external_mark(const struct external_command *c, cl_uint num_wait,
+			    const cl_event *wait, cl_event *event)
 {
 	cl_event complete;
 	cl_int err;
 
-	if (num_wait || wait || queue_is_in_order(queue))
-		return next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, event);
-	err = external_create_complete(queue, &complete);
+	if (num_wait || queue_is_in_order(c->queue))
+		return access_enqueue_wait(c->queue, c->ours ? c->objs[0] : NULL, num_wait, wait,
+					   event);
+	err = external_create_complete(c->queue, &complete);
 	if (err)
 		return err;
-	err = next.clEnqueueMarkerWithWaitList(queue, 1, &complete, event);
+	err = access_enqueue_wait(c->queue, c->ours ? c->objs[0] : NULL, 1, &complete, event);
 	next.clReleaseEvent(complete);
 	return err;
 }
 
-static cl_int external_enqueue(layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver,
-			       cl_command_queue queue, cl_uint count, const cl_mem *mems,
-			       cl_uint num_wait, const cl_event *wait, cl_event *event)
+/* "if event objects in event_wait_list are not valid events" is the driver's to say. */
+static cl_int external_check_wait(cl_uint num_wait, const cl_event *wait)
 {
-	cl_mem *others;
-	cl_uint left = 0;
+	if (!num_wait != !wait)
+		return CL_INVALID_EVENT_WAIT_LIST;
+	for (cl_uint i = 0; i < num_wait; i++) {
+		cl_int status = CL_COMPLETE;
+
+		if (!wait[i])
+			return CL_INVALID_EVENT_WAIT_LIST;
+		next.clGetEventInfo(wait[i], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				    &status, NULL);
+		if (status < 0)
+			return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+	}
+	return CL_SUCCESS;
+}
+
+/* Whether the queue's device may have the object: of the same context, and in the list of devices. */
+static cl_int external_check_queue(cl_command_queue queue, const struct memobj *obj)
+{
+	const cl_mem_properties *devices;
+	cl_device_id device;
+	cl_context context;
+	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+						NULL);
+
+	if (!err)
+		err = next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device,
+						 NULL);
+	if (err)
+		return err;
+	if (context != obj->context) {
+		log_error("the memory object belongs to another context than the queue");
+		return CL_INVALID_COMMAND_QUEUE;
+	}
+	while (!obj->properties && obj->parent)
+		obj = obj->parent;
+	devices = external_devices(obj->properties);
+	while (devices && *devices && *devices != (cl_mem_properties)(uintptr_t)device)
+		devices++;
+	if (!devices || *devices)
+		return CL_SUCCESS;
+	log_error("the queue's device is not in the memory object's CL_MEM_DEVICE_HANDLE_LIST_KHR");
+	return CL_INVALID_COMMAND_QUEUE;
+}
+
+static cl_int external_add(struct external_command *c, cl_mem mem)
+{
+	struct memobj *obj = memobj_get(mem);
+
+	if (obj && !obj->external) {
+		memobj_put(obj);
+		return CL_SUCCESS;
+	}
+	if (obj) {
+		c->objs[c->ours++] = obj;
+		return external_check_queue(c->queue, obj);
+	}
+	c->others[c->theirs++] = mem;
+	if (c->driver)
+		return CL_SUCCESS;
+	log_error("a memory object was not created from an external memory handle");
+	return CL_INVALID_MEM_OBJECT;
+}
+
+static cl_int external_list(struct external_command *c)
+{
+	cl_int err = CL_SUCCESS;
+
+	if (!c->count != !c->mems)
+		return CL_INVALID_VALUE;
+	c->objs = calloc(c->count + 1, sizeof(*c->objs));
+	c->others = calloc(c->count + 1, sizeof(*c->others));
+	if (!c->objs || !c->others)
+		return CL_OUT_OF_HOST_MEMORY;
+	for (cl_uint i = 0; i < c->count && !err; i++)
+		err = external_add(c, c->mems[i]);
+	return err;
+}
+
+static void external_free(struct external_command *c)
+{
+	while (c->ours)
+		memobj_put(c->objs[--c->ours]);
+	free(c->objs);
+	free(c->others);
+}
+
+static cl_int external_run(struct external_command *c, cl_uint num_wait, const cl_event *wait,
+			   cl_event *event)
+{
+	struct access a;
 	cl_int err;
 
-	if (!driver)
-		return CL_INVALID_COMMAND_QUEUE;
-	queue_bracket_close(queue);
-	if (!external_has_import(mems, count))
-		return driver(queue, count, mems, num_wait, wait, event);
-	others = malloc(count * sizeof(*others));
-	if (!others)
-		return CL_OUT_OF_HOST_MEMORY;
-	for (cl_uint i = 0; i < count; i++)
-		if (!memobj_is_import(mems[i]))
-			others[left++] = mems[i];
-	err = left ? driver(queue, left, others, num_wait, wait, event)
-		   : external_mark(queue, num_wait, wait, event);
-	free(others);
+	access_none(&a, num_wait, wait, event);
+	err = access_begin(&a, c->queue, c->objs, c->ours, c->edges | ACCESS_BY_HOST);
+	if (err)
+		return err;
+	err = c->theirs ? c->driver(c->queue, c->theirs, c->others, a.num_wait, a.wait, a.event)
+			: external_mark(c, a.num_wait, a.wait, a.event);
+	err = access_end(&a, err, CL_FALSE);
+	if (!err && event)
+		proxy_event_set_type(*event, c->type);
+	return err;
+}
+
+static cl_int external_enqueue(struct external_command *c, cl_uint num_wait, const cl_event *wait,
+			       cl_event *event)
+{
+	cl_int err;
+
+	queue_bracket_close(c->queue);
+	if (c->driver && !external_has_import(c->mems, c->count))
+		return c->driver(c->queue, c->count, c->mems, num_wait, wait, event);
+	log_clear();
+	err = external_list(c);
+	if (!err)
+		err = external_check_wait(num_wait, wait);
+	if (!err)
+		err = external_run(c, num_wait, wait, event);
+	external_free(c);
 	return err;
 }
 
@@ -86,12 +209,18 @@ cl_int CL_API_CALL layer_clEnqueueAcquireExternalMemObjectsKHR(cl_command_queue 
 							       const cl_event *wait,
 							       cl_event *event)
 {
+	struct external_command c = { .edges = ACCESS_BEGIN,
+				      .type = CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR,
+				      .queue = queue,
+				      .count = count,
+				      .mems = mems };
 	const struct extensions *driver;
 	cl_int err = extensions_of_queue(queue, &driver);
 
-	return err ? err
-		   : external_enqueue(driver->clEnqueueAcquireExternalMemObjectsKHR, queue, count,
-				      mems, num_wait, wait, event);
+	if (err)
+		return err;
+	c.driver = driver->clEnqueueAcquireExternalMemObjectsKHR;
+	return external_enqueue(&c, num_wait, wait, event);
 }
 
 cl_int CL_API_CALL layer_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue queue,
@@ -100,10 +229,16 @@ cl_int CL_API_CALL layer_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue 
 							       const cl_event *wait,
 							       cl_event *event)
 {
+	struct external_command c = { .edges = ACCESS_END,
+				      .type = CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR,
+				      .queue = queue,
+				      .count = count,
+				      .mems = mems };
 	const struct extensions *driver;
 	cl_int err = extensions_of_queue(queue, &driver);
 
-	return err ? err
-		   : external_enqueue(driver->clEnqueueReleaseExternalMemObjectsKHR, queue, count,
-				      mems, num_wait, wait, event);
+	if (err)
+		return err;
+	c.driver = driver->clEnqueueReleaseExternalMemObjectsKHR;
+	return external_enqueue(&c, num_wait, wait, event);
 }

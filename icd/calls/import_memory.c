@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clImportMemoryARM. */
+/* What all doors have in common, and clImportMemoryARM. */
 #include <stdint.h>
 #include <stdio.h>
 
+#include "icd/calls/import_create.h"
 #include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
 #include "icd/config.h"
@@ -34,16 +35,21 @@ static void size_refuse(size_t size)
 		log_error("size is %td, taken as a size_t", (ptrdiff_t)size);
 }
 
+cl_int size_check(size_t size)
+{
+	if (size_is_valid(size))
+		return CL_SUCCESS;
+	size_refuse(size);
+	return CL_INVALID_BUFFER_SIZE;
+}
+
 static cl_int memory_check(const void *memory, size_t size)
 {
 	if (!memory) {
 		log_error("memory is NULL");
 		return CL_INVALID_VALUE;
 	}
-	if (size_is_valid(size))
-		return CL_SUCCESS;
-	size_refuse(size);
-	return CL_INVALID_BUFFER_SIZE;
+	return size_check(size);
 }
 
 /* Revision 10: "Prior to the introduction of [the property] drivers always managed data consistency". */
@@ -58,7 +64,8 @@ static bool keeps_consistent(const struct properties *p)
  * "The more restrictive READ_ONLY will take precedence": the import succeeds though the program asked
  * to write.  Its next kernel may read alone, as a camera's consumer does, or die of SIGSEGV.
  */
-static void import_memory_warn(struct context *context, const struct import_region *region)
+static void import_warn(struct context *context, const char *function,
+			const struct import_region *region)
 {
 	char warning[LOG_MESSAGE_SIZE];
 
@@ -67,7 +74,61 @@ static void import_memory_warn(struct context *context, const struct import_regi
 		"this dma-buf is imported CL_MEM_READ_ONLY, and a kernel that writes to it may end "
 		"the program: %s",
 		region->read_only);
-	context_warn_once(context, "clImportMemoryARM", warning);
+	context_warn_once(context, function, warning);
+}
+
+cl_mem import_create(struct context *context, const struct context_import *how,
+		     const struct import_request *r, cl_int *err)
+{
+	struct method_buffer buffer = { NULL, NULL };
+	struct import_region *region;
+	cl_mem_flags flags = r->flags;
+	int ret;
+
+	ret = import_get(&(struct import_desc){ .type = r->type,
+						.memory = r->memory,
+						.size = r->size,
+						.access = flags_access(flags),
+						.cpu_optional = how->ops->cpu_optional,
+						.room = sizeof(struct memobj) },
+			 &region);
+	*err = error_to_cl(ret);
+	if (ret)
+		return NULL;
+	region->unsynced = r->unsynced;
+	if (region->reduced)
+		flags = flags_restrict(flags, region->access);
+
+	*err = how->ops->create(r->context, how, flags, region, &buffer);
+	if (*err)
+		goto out_region;
+	if (how->verify)
+		*err = verify_import(how, flags, region);
+	if (*err)
+		goto out_buffer;
+	if (region->reduced)
+		import_warn(context, r->function, region);
+
+	*err = memobj_hold_until_destroyed(buffer.handle, region);
+	if (!*err)
+		*err = memobj_add(&(struct memobj){ .handle = buffer.handle,
+						    .context = r->context,
+						    .region = region,
+						    .bracket = import_needs_bracket(region),
+						    .external = r->external,
+						    .properties = r->properties,
+						    .method = how->ops,
+						    .hidden = buffer.hidden });
+	if (!*err)
+		return buffer.handle;
+
+out_buffer:
+	next.clReleaseMemObject(buffer.handle);
+	if (buffer.hidden)
+		how->ops->release_hidden(buffer.hidden);
+out_region:
+	import_put(region);
+	return NULL;
 }
 
 /*
@@ -112,14 +173,12 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(call->context);
-	struct method_buffer buffer = { NULL, NULL };
 	cl_int err = CL_SUCCESS, hole = CL_SUCCESS;
-	struct import_region *region;
 	struct properties properties;
 	struct context_import how;
 	enum import_type type;
 	cl_mem_flags flags;
-	int ret;
+	cl_mem buffer = NULL;
 
 	log_clear();
 	*errcode = CL_INVALID_CONTEXT;
@@ -148,54 +207,23 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	if (err)
 		goto out;
 
-	ret = import_get(&(struct import_desc){ .type = type,
-						.memory = call->memory,
-						.size = call->size,
-						.access = flags_access(flags),
-						.cpu_optional = how.ops->cpu_optional,
-						.room = sizeof(struct memobj) },
-			 &region);
-	if (ret) {
-		err = error_to_cl(ret);
-		goto out;
-	}
-	region->unsynced = type == IMPORT_DMABUF && !keeps_consistent(&properties);
-	if (region->reduced)
-		flags = flags_restrict(flags, region->access);
-
-	err = how.ops->create(call->context, &how, flags, region, &buffer);
-	if (err)
-		goto out_region;
-	if (how.verify)
-		err = verify_import(&how, flags, region);
-	if (err)
-		goto out_buffer;
-	if (region->reduced)
-		import_memory_warn(context, region);
-
-	err = memobj_hold_until_destroyed(buffer.handle, region);
-	if (!err)
-		err = memobj_add(&(struct memobj){ .handle = buffer.handle,
-						   .context = call->context,
-						   .region = region,
-						   .bracket = import_needs_bracket(region),
-						   .method = how.ops,
-						   .hidden = buffer.hidden });
-	if (!err)
-		goto out;
-
-out_buffer:
-	next.clReleaseMemObject(buffer.handle);
-	if (buffer.hidden)
-		how.ops->release_hidden(buffer.hidden);
-out_region:
-	import_put(region);
+	buffer = import_create(
+		context, &how,
+		&(struct import_request){ .function = "clImportMemoryARM",
+					  .context = call->context,
+					  .flags = flags,
+					  .type = type,
+					  .memory = call->memory,
+					  .size = call->size,
+					  .unsynced = type == IMPORT_DMABUF &&
+						      !keeps_consistent(&properties) },
+		&err);
 out:
 	if (err)
 		context_notify(context, "clImportMemoryARM", err);
 	context_put(context);
 	*errcode = err;
-	return err ? NULL : buffer.handle;
+	return buffer;
 }
 
 cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags,

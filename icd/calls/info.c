@@ -15,7 +15,7 @@
 #include "icd/program.h"
 #include "icd/queries/support.h"
 
-#define MAX_NAMES (IMPORT_TYPES + 2)
+#define MAX_NAMES (IMPORT_TYPES + 4)
 
 struct names {
 	const char *name[MAX_NAMES];
@@ -46,6 +46,10 @@ static void names_of(struct names *names, unsigned int takes)
 			continue;
 		names_add(names, "cl_arm_import_memory", config_version());
 		names_add(names, type_extension(type), config_version());
+	}
+	if (takes & TAKES_EXTERNAL) {
+		names_add(names, "cl_khr_external_memory", CL_MAKE_VERSION(1, 0, 1));
+		names_add(names, "cl_khr_external_memory_dma_buf", CL_MAKE_VERSION(1, 0, 0));
 	}
 	if (adds_image2d(takes))
 		names_add(names, "cl_khr_image2d_from_buffer", CL_MAKE_VERSION(1, 0, 0));
@@ -138,6 +142,27 @@ static cl_int answer_versions(const struct query *q, const struct names *names, 
 	return err;
 }
 
+/* The types of handles that the driver imports, and dma-bufs. */
+static cl_int answer_handle_types(const struct query *q, unsigned int takes, size_t size,
+				  void *value, size_t *size_ret)
+{
+	const cl_external_memory_handle_type_khr ours = CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR;
+	cl_external_memory_handle_type_khr *types;
+	size_t length;
+	char *bytes;
+	cl_int err;
+
+	if (!(takes & TAKES_EXTERNAL))
+		return query_driver(q, size, value, size_ret);
+	if (query_alloc(q, sizeof(ours), &bytes, &length))
+		return info_answer(&ours, sizeof(ours), size, value, size_ret);
+	types = (cl_external_memory_handle_type_khr *)bytes;
+	types[length / sizeof(ours)] = ours;
+	err = info_answer(types, length + sizeof(ours), size, value, size_ret);
+	free(bytes);
+	return err;
+}
+
 cl_int CL_API_CALL layer_clGetPlatformIDs(cl_uint count, cl_platform_id *platforms,
 					  cl_uint *count_ret)
 {
@@ -155,6 +180,8 @@ cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_
 	const struct query q = { platform, NULL, name };
 	struct names names = { .count = 0 };
 
+	if (name == CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR)
+		return answer_handle_types(&q, support_of_all(platform), size, value, size_ret);
 	if (name != CL_PLATFORM_EXTENSIONS && name != CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR)
 		return next.clGetPlatformInfo(platform, name, size, value, size_ret);
 	names_of(&names, support_of_platform(platform));
@@ -190,6 +217,9 @@ cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info nam
 	case CL_DEVICE_IMAGE_PITCH_ALIGNMENT:
 	case CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT:
 		return answer_image_alignment(&q, size, value, size_ret);
+	case CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR:
+	case CL_DEVICE_EXTERNAL_MEMORY_IMPORT_ASSUME_LINEAR_IMAGES_HANDLE_TYPES_KHR:
+		return answer_handle_types(&q, support_of_device(device), size, value, size_ret);
 	}
 	return next.clGetDeviceInfo(device, name, size, value, size_ret);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* References to memory objects, and questions about them. */
 #include "icd/access/queue_bracket.h"
+#include "icd/calls/external_memory.h"
 #include "icd/info_answer.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
@@ -57,7 +58,7 @@ static const cl_mem *mem_object_parent(const struct memobj *obj)
 {
 	static const cl_mem none;
 
-	return obj->parent ? &obj->parent->handle : &none;
+	return obj->parent && !obj->properties ? &obj->parent->handle : &none;
 }
 
 /* "Return 0 if memobj is not a sub-buffer object": an image on a sub-buffer has the place as well. */
@@ -89,9 +90,14 @@ static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t
 	case CL_MEM_USES_SVM_POINTER:
 		return info_answer(&no, sizeof(no), size, value, size_ret);
 	case CL_MEM_PROPERTIES:
+		if (obj->properties)
+			return info_answer(obj->properties,
+					   external_length(obj->properties) *
+						   sizeof(cl_mem_properties),
+					   size, value, size_ret);
 		return info_answer(NULL, 0, size, NULL, size_ret);
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
-		if (obj->hides_parent || obj->hidden)
+		if (obj->hides_parent || obj->hidden || obj->properties)
 			return info_answer(mem_object_parent(obj), sizeof(cl_mem), size, value,
 					   size_ret);
 		break;
@@ -130,10 +136,10 @@ cl_int CL_API_CALL layer_clGetImageInfo(cl_mem image, cl_image_info name, size_t
 	struct memobj *obj = name == CL_IMAGE_BUFFER && memobj_live() ? memobj_get(image) : NULL;
 	cl_int err;
 
-	if (!obj || !obj->hides_parent)
+	if (!obj || !obj->parent || !(obj->hides_parent || obj->properties))
 		err = next.clGetImageInfo(image, name, size, value, size_ret);
 	else
-		err = info_answer(&obj->parent->handle, sizeof(cl_mem), size, value, size_ret);
+		err = info_answer(mem_object_parent(obj), sizeof(cl_mem), size, value, size_ret);
 	memobj_put(obj);
 	return err;
 }

@@ -67,6 +67,13 @@ static void *address_import_function(void)
 	return (void *)layer_clImportMemoryARM;
 }
 
+/* A function of cl_khr_external_memory, which the layer adds to drivers that lack it. */
+static bool address_is_external(const char *name)
+{
+	return !strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR") ||
+	       !strcmp(name, "clEnqueueReleaseExternalMemObjectsKHR");
+}
+
 /* A function of the layer for climport's own programs; or NULL. */
 static void *address_own(const char *name)
 {
@@ -86,6 +93,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return own;
 	if (!strcmp(name, "clImportMemoryARM"))
 		return address_import_function();
+	if (address_is_external(name))
+		return address_intercepted(name);
 	return address_wrap(name, next.clGetExtensionFunctionAddress(name));
 }
 
@@ -100,5 +109,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
 	if (!strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
 		return address_import_function();
+	if (address_is_external(name) && platform_takes_imports(platform))
+		return address_intercepted(name);
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

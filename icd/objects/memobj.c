@@ -28,6 +28,7 @@ void memobj_put(struct memobj *obj)
 
 		if (obj->hidden)
 			obj->method->release_hidden(obj->hidden);
+		free(obj->properties);
 		if (parent)
 			free(obj);
 		else
@@ -159,7 +160,7 @@ cl_mem memobj_root(const struct memobj *import)
 
 bool memobj_needs_access(const struct memobj *obj)
 {
-	return obj->bracket || memobj_needs_acquire(obj);
+	return !obj->external && (obj->bracket || memobj_needs_acquire(obj));
 }
 
 const struct memobj *memobj_import(const struct memobj *obj)

@@ -22,9 +22,12 @@ struct memobj {
 	cl_context context;	      /* of the import; the context's record may be gone */
 	struct import_region *region; /* held, by the import's record */
 	size_t origin;		      /* bytes from region->addr */
-	bool bracket;		      /* commands are bracketed: import_needs_bracket() */
-	struct memobj *parent;	      /* held; NULL for an import */
-	bool hides_parent;	      /* the driver does not know the parent: the layer answers */
+	bool bracket;		      /* access is bracketed: import_needs_bracket() */
+	bool external; /* of cl_khr_external_memory: the program acquires and releases it */
+	cl_mem_properties *
+		properties; /* with which such an object was created, freed with the record; or NULL */
+	struct memobj *parent; /* held; NULL for an import */
+	bool hides_parent;     /* the driver does not know the parent: the layer answers */
 	const struct method_ops *method; /* by which the driver took the import */
 	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
 };
@@ -76,8 +79,8 @@ cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err);
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller
  *
- * The region of an import has room for the record (struct import_desc).  Holds like->parent.  On success takes over like->hidden and, of an import, like->region; the region of another object
- * is held by the parent.
+ * The region of an import has room for the record (struct import_desc).  Holds like->parent.  On success takes over
+ * like->hidden, like->properties and, of an import, like->region; the region of another object is held by the parent.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */

@@ -21,9 +21,10 @@ void memobj_list_add(struct memobj_list *list, cl_mem mem)
 {
 	struct memobj *obj = memobj_get(mem);
 
-	if (!obj)
-		return;
-	list->objs[list->count++] = obj;
+	if (obj && memobj_needs_access(obj))
+		list->objs[list->count++] = obj;
+	else
+		memobj_put(obj);
 }
 
 void memobj_list_put(struct memobj_list *list)

@@ -17,7 +17,7 @@ struct memobj_list {
 /* An empty list with room for @count.  False: no memory.  Undone by memobj_list_put(). */
 bool memobj_list_reserve(struct memobj_list *list, size_t count);
 
-/* Adds @mem if it is an import, and the list has room. */
+/* Adds @mem if it is an import that needs access (memobj_needs_access()), and the list has room. */
 void memobj_list_add(struct memobj_list *list, cl_mem mem);
 
 /* Drops the imports. */

@@ -8,6 +8,7 @@
 struct proxy_event {
 	struct handle_record record; /* handles: the application's, and callbacks */
 	cl_event command;	     /* one reference */
+	cl_command_type type;	     /* 0: the command's */
 	unsigned int callbacks;
 };
 
@@ -53,6 +54,29 @@ cl_event proxy_event_command(cl_event event)
 
 	proxy_event_put(p);
 	return command;
+}
+
+void proxy_event_set_type(cl_event event, cl_command_type type)
+{
+	struct proxy_event *p = handle_table_get(&proxy_event_table, event);
+
+	if (!p && !next.clRetainEvent(event)) {
+		if (!proxy_event_add(event, event))
+			next.clReleaseEvent(event);
+		p = handle_table_get(&proxy_event_table, event);
+	}
+	if (p)
+		p->type = type;
+	proxy_event_put(p);
+}
+
+cl_command_type proxy_event_type(cl_event event)
+{
+	struct proxy_event *p = handle_table_get(&proxy_event_table, event);
+	cl_command_type type = p ? p->type : 0;
+
+	proxy_event_put(p);
+	return type;
 }
 
 cl_uint proxy_event_references(cl_event event)

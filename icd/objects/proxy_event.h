@@ -36,6 +36,15 @@ void proxy_event_give(cl_event marker, cl_event command, cl_event *out);
 /* The command of an event that the caller holds; @event if @event is no proxy. */
 cl_event proxy_event_command(cl_event event);
 
+/*
+ * The type of the command that the application enqueued, where the driver knows another.  The application does not have
+ * @event yet.  Without memory the event keeps the driver's type.
+ */
+void proxy_event_set_type(cl_event event, cl_command_type type);
+
+/* 0: the type of the proxy's command. */
+cl_command_type proxy_event_type(cl_event event);
+
 /* The application's references, without the layer's. */
 cl_uint proxy_event_references(cl_event event);
 

@@ -24,6 +24,9 @@ static unsigned int support_of_facts(const struct facts *facts)
 		else if (method_find(method, (enum import_type)type))
 			takes |= 1u << type;
 	}
+	if (takes & 1u << IMPORT_DMABUF &&
+	    strcmp(facts->type[IMPORT_DMABUF].method, method_khr_ops.name))
+		takes |= TAKES_EXTERNAL;
 	return takes;
 }
 
@@ -114,4 +117,16 @@ unsigned int support_of_device(cl_device_id id)
 		return 0;
 	facts = device_facts(platform, root, FACTS_QUERY, why);
 	return facts ? support_of_facts(facts) : 0;
+}
+
+unsigned int support_of_all(cl_platform_id platform)
+{
+	cl_uint count;
+	cl_device_id *devices = device_list(platform, &count);
+	unsigned int takes = devices ? ~0u : 0;
+
+	for (cl_uint i = 0; devices && i < count; i++)
+		takes &= support_of_device(devices[i]);
+	free(devices);
+	return takes;
 }

@@ -16,9 +16,14 @@
 /* By a method of the layer: 1 << enum import_type.  Besides: */
 #define TAKES_IMAGE2D (1u << IMPORT_TYPES)	/* the layer makes 2D images on imports */
 #define TAKES_NATIVE (1u << (IMPORT_TYPES + 1)) /* the driver has a type itself */
+#define TAKES_EXTERNAL \
+	(1u << (IMPORT_TYPES + 2)) /* dma-bufs by cl_khr_external_memory, which the driver lacks */
 
 /* 0 for an unknown device, also if unknown for the moment. */
 unsigned int support_of_device(cl_device_id device);
+
+/* The bits that every device of a platform has. */
+unsigned int support_of_all(cl_platform_id platform);
 
 /* The bits of all devices of a platform together. */
 unsigned int support_of_platform(cl_platform_id platform);

@@ -16,7 +16,7 @@ static bool khr_refuse(struct method *method, const char *why)
 	return false;
 }
 
-static bool khr_takes_handles(cl_device_id device)
+bool khr_takes_handles(cl_device_id device)
 {
 	cl_external_memory_handle_type_khr types[32];
 	const size_t room = sizeof(types) / sizeof(types[0]);

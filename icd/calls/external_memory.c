@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cl_khr_external_memory_dma_buf, where the driver lacks it: buffers and 2D images of a dma-buf.
+ *
+ * Such an object is an import (import_create.h) that the program acquires and releases itself (external.c), so its
+ * commands get no bracket, and none of them is forbidden.
+ *
+ * "importing memory from a file descriptor transfers ownership of the file descriptor": programs close the descriptor all
+ * the same (OpenCV), and to close one twice may close another file.  So an import duplicates it, and the number stays the
+ * program's.
+ */
+#include "icd/calls/external_memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/calls/derive.h"
+#include "icd/calls/import_create.h"
+#include "icd/calls/properties.h"
+#include "icd/error.h"
+#include "icd/image_format.h"
+#include "icd/intercept.h"
+#include "icd/methods/khr/device.h"
+#include "icd/objects/memobj.h"
+#include "icd/objects/method.h"
+#include "icd/program.h"
+#include "util/cl_names.h"
+#include "util/log.h"
+#include "util/thread.h"
+
+#define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
+
+/* The property behind @p, whose value is one word or a list of devices. */
+static const cl_mem_properties *property_next(const cl_mem_properties *p)
+{
+	if (*p++ == CL_MEM_DEVICE_HANDLE_LIST_KHR)
+		while (*p)
+			p++;
+	return p + 1;
+}
+
+bool external_is_dma_buf(const cl_mem_properties *properties)
+{
+	for (const cl_mem_properties *p = properties; p && *p; p = property_next(p))
+		if (*p == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
+			return true;
+	return false;
+}
+
+const cl_mem_properties *external_devices(const cl_mem_properties *properties)
+{
+	for (const cl_mem_properties *p = properties; p && *p; p = property_next(p))
+		if (*p == CL_MEM_DEVICE_HANDLE_LIST_KHR)
+			return p + 1;
+	return NULL;
+}
+
+size_t external_length(const cl_mem_properties *properties)
+{
+	const cl_mem_properties *p = properties;
+
+	while (*p)
+		p = property_next(p);
+	return (size_t)(p - properties) + 1;
+}
+
+static cl_int external_check_property(const cl_mem_properties *properties,
+				      const cl_mem_properties *p)
+{
+	for (const cl_mem_properties *q = properties; q < p; q = property_next(q)) {
+		if (*q != *p)
+			continue;
+		log_error("%s is given twice", cl_import_name((intptr_t)*p));
+		return CL_INVALID_PROPERTY;
+	}
+	switch (*p) {
+	case CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR:
+		if ((int)p[1] >= 0)
+			return CL_SUCCESS;
+		log_error("the dma-buf's descriptor is %d", (int)p[1]);
+		return CL_INVALID_PROPERTY;
+	case CL_MEM_DEVICE_HANDLE_LIST_KHR:
+		if (p[1])
+			return CL_SUCCESS;
+		log_error("CL_MEM_DEVICE_HANDLE_LIST_KHR has no device");
+		return CL_INVALID_PROPERTY;
+	}
+	log_error("%s is no property of a memory object that is made of a dma-buf",
+		  cl_import_name((intptr_t)*p));
+	return CL_INVALID_PROPERTY;
+}
+
+static cl_int external_check_devices(const struct context *context, const cl_mem_properties *listed)
+{
+	const cl_device_id *devices;
+	const size_t count = context_devices(context, &devices);
+
+	for (; listed && *listed; listed++) {
+		size_t i = 0;
+
+		while (i < count && devices[i] != (cl_device_id)(uintptr_t)*listed)
+			i++;
+		if (i < count)
+			continue;
+		log_error("CL_MEM_DEVICE_HANDLE_LIST_KHR names a device that the context does not "
+			  "have");
+		return CL_INVALID_DEVICE;
+	}
+	return CL_SUCCESS;
+}
+
+static cl_int external_check(const struct context *context, const struct external_request *r)
+{
+	for (const cl_mem_properties *p = r->properties; *p; p = property_next(p)) {
+		cl_int err = external_check_property(r->properties, p);
+
+		if (err)
+			return err;
+	}
+	if (r->flags & HOST_PTR_FLAGS) {
+		log_error("an object that is made of a dma-buf cannot have the flags %s",
+			  cl_mem_flags_names(r->flags & HOST_PTR_FLAGS));
+		return CL_INVALID_VALUE;
+	}
+	if (r->host_ptr) {
+		log_error("host_ptr is not NULL: the memory is the dma-buf's");
+		return CL_INVALID_HOST_PTR;
+	}
+	return external_check_devices(context, external_devices(r->properties));
+}
+
+/* Whether the driver takes dma-bufs by a function of its own, with its own rules. */
+static bool external_is_drivers(const struct context *context, const struct context_import *how)
+{
+	const cl_device_id *devices;
+	const size_t count = context_devices(context, &devices);
+
+	for (size_t i = 0; i < count; i++)
+		if (khr_takes_handles(devices[i]))
+			return true;
+	return how->ops && !how->ops->create;
+}
+
+/* An error in the terms of this extension: "if the value specified for a supported property name is not valid". */
+static cl_int external_error(cl_int err, bool is_image)
+{
+	if (err == CL_INVALID_VALUE)
+		return CL_INVALID_PROPERTY;
+	return is_image && err == CL_INVALID_BUFFER_SIZE ? CL_INVALID_IMAGE_SIZE : err;
+}
+
+/* The buffer over @size bytes; @properties: of the buffer, or NULL if it is an image's. */
+static cl_mem external_create_buffer(struct context *context, const struct context_import *how,
+				     const struct external_request *r, size_t size,
+				     cl_mem_properties *properties, cl_int *err)
+{
+	const cl_mem_properties *p = r->properties;
+	struct import_request request = { .function = r->function,
+					  .context = r->context,
+					  .type = IMPORT_DMABUF,
+					  .size = size,
+					  .external = true,
+					  .properties = properties };
+	cl_mem mem;
+	int fd;
+
+	*err = flags_parse(r->flags, &request.flags);
+	if (*err)
+		return NULL;
+	while (*p != CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
+		p = property_next(p);
+	fd = (int)p[1];
+	request.memory = &fd;
+	mem = import_create(context, how, &request, err);
+	*err = external_error(*err, r->desc);
+	return mem;
+}
+
+/* The bytes that an image needs; 0: an error, logged. */
+static size_t external_image_size(const cl_image_desc *desc, const cl_image_format *format,
+				  size_t *row_pitch, cl_int *err)
+{
+	const size_t element = format ? image_format_element(format) : 0;
+
+	*err = CL_INVALID_IMAGE_DESCRIPTOR;
+	if (desc->image_type != CL_MEM_OBJECT_IMAGE2D || desc->mem_object || desc->num_mip_levels ||
+	    desc->num_samples) {
+		log_error("an image that is made of a dma-buf is a CL_MEM_OBJECT_IMAGE2D without "
+			  "another memory object, mipmaps and samples");
+		return 0;
+	}
+	*err = format ? CL_IMAGE_FORMAT_NOT_SUPPORTED : CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+	if (!element) {
+		log_error("the size of a pixel of this image format is unknown");
+		return 0;
+	}
+	*err = CL_INVALID_IMAGE_SIZE;
+	*row_pitch = desc->image_row_pitch;
+	if (!*row_pitch && desc->image_width <= PTRDIFF_MAX / element)
+		*row_pitch = desc->image_width * element;
+	if (desc->image_width && desc->image_height && *row_pitch &&
+	    *row_pitch <= PTRDIFF_MAX / desc->image_height) {
+		*err = CL_SUCCESS;
+		return *row_pitch * desc->image_height;
+	}
+	log_error("an image of %zu x %zu pixels with rows of %zu bytes has no size",
+		  desc->image_width, desc->image_height, *row_pitch);
+	return 0;
+}
+
+/* The image holds the buffer beneath it, which the program never sees. */
+static cl_mem external_create_image(struct context *context, const struct context_import *how,
+				    const struct external_request *r, cl_mem_properties *properties,
+				    cl_int *err)
+{
+	cl_image_desc desc = *r->desc;
+	struct image_request image = { .function = r->function,
+				       .context = r->context,
+				       .flags = r->flags,
+				       .format = r->format,
+				       .desc = &desc };
+	const size_t size = external_image_size(r->desc, r->format, &desc.image_row_pitch, err);
+	struct memobj *buffer;
+	cl_mem mem;
+
+	if (!size)
+		return NULL;
+	desc.mem_object = external_create_buffer(context, how, r, size, NULL, err);
+	if (!desc.mem_object)
+		return NULL;
+	buffer = memobj_get(desc.mem_object);
+	mem = derive_image(context, &image, buffer, properties, err);
+	memobj_put(buffer);
+	layer_clReleaseMemObject(desc.mem_object);
+	return created_or_null(mem, err);
+}
+
+static cl_mem external_create(struct context *context, const struct context_import *how,
+			      const struct external_request *r, cl_int *err)
+{
+	const size_t length = external_length(r->properties) * sizeof(*r->properties);
+	cl_mem_properties *properties = malloc(length);
+	cl_mem mem;
+
+	if (!properties) {
+		log_error("no memory for the properties of a memory object");
+		*err = CL_OUT_OF_HOST_MEMORY;
+		return NULL;
+	}
+	memcpy(properties, r->properties, length);
+	mem = r->desc ? external_create_image(context, how, r, properties, err)
+		      : external_create_buffer(context, how, r, r->size, properties, err);
+	if (!mem)
+		free(properties);
+	return mem;
+}
+
+bool external_make(const struct external_request *r, cl_mem *mem, cl_int *err)
+{
+	THREAD_NO_CANCEL();
+	struct context *context = context_get(r->context);
+	struct context_import how;
+
+	*mem = NULL;
+	*err = CL_SUCCESS;
+	if (!context)
+		return false;
+	log_clear();
+	program_needs_no_hint();
+	if (!context_get_import(context, IMPORT_DMABUF, &how))
+		context_find_import(context, IMPORT_DMABUF, &how);
+	if (external_is_drivers(context, &how)) {
+		context_put(context);
+		return false;
+	}
+	*err = external_check(context, r);
+	if (!*err && !how.ops && context_refuse(context, IMPORT_DMABUF) == CL_OUT_OF_RESOURCES)
+		*err = CL_OUT_OF_RESOURCES;
+	else if (!*err && !how.ops)
+		*err = CL_INVALID_DEVICE;
+	else if (!*err && !r->desc)
+		*err = size_check(r->size);
+	if (!*err)
+		*mem = external_create(context, &how, r, err);
+	if (*err)
+		context_notify(context, r->function, *err);
+	context_put(context);
+	return true;
+}
+
+cl_mem CL_API_CALL layer_clCreateBufferWithProperties(cl_context context,
+						      const cl_mem_properties *properties,
+						      cl_mem_flags flags, size_t size,
+						      void *host_ptr, cl_int *errcode_ret)
+{
+	const struct external_request r = { .function = "clCreateBufferWithProperties",
+					    .context = context,
+					    .properties = properties,
+					    .flags = flags,
+					    .size = size,
+					    .host_ptr = host_ptr };
+	cl_int err;
+	cl_mem mem;
+
+	if (!external_is_dma_buf(properties) || !external_make(&r, &mem, &err))
+		return next.clCreateBufferWithProperties(context, properties, flags, size, host_ptr,
+							 errcode_ret);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
+}

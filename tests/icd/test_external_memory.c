@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cl_khr_external_memory_dma_buf by the layer, on the stub, which lacks it: objects by properties, START at the acquire and
+ * END at the release, and no bracket and no forbidden call between.
+ */
+#include "access.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DMA_BUF CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR
+#define DEVICES \
+	0x2051 /* CL_MEM_DEVICE_HANDLE_LIST_KHR, which the headers of Debian 12 do not have */
+#define LINEAR 0x2052 /* CL_DEVICE_EXTERNAL_MEMORY_IMPORT_ASSUME_LINEAR_IMAGES_HANDLE_TYPES_KHR */
+
+typedef cl_int(CL_API_CALL *edge_fn)(cl_command_queue, cl_uint, const cl_mem *, cl_uint,
+				     const cl_event *, cl_event *);
+
+static struct external {
+	int fd;
+	unsigned char *seen; /* the host's mapping */
+	cl_mem mem;
+	edge_fn acquire, release;
+	cl_command_queue queue;
+} x;
+
+static edge_fn external_find(const char *name)
+{
+	return (edge_fn)cl.clGetExtensionFunctionAddressForPlatform(fix.platform, name);
+}
+
+static cl_mem external_create(const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
+			      cl_int *err)
+{
+	return cl.clCreateBufferWithProperties(fix.context, properties, flags, size, NULL, err);
+}
+
+static void external_start(void)
+{
+	fixture_open();
+	x = (struct external){ .fd = fake_dmabuf_create("a", SIZE) };
+	x.seen = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, x.fd, 0);
+	EXPECT(x.seen != MAP_FAILED);
+	x.acquire = external_find("clEnqueueAcquireExternalMemObjectsKHR");
+	x.release = external_find("clEnqueueReleaseExternalMemObjectsKHR");
+	EXPECT(x.acquire && x.release);
+}
+
+static void external_open(cl_command_queue_properties properties)
+{
+	const cl_mem_properties list[] = { DMA_BUF, 0, 0 };
+	cl_mem_properties own[3];
+	cl_int err;
+
+	fixture_reset();
+	external_start();
+	memcpy(own, list, sizeof(own));
+	own[1] = (cl_mem_properties)x.fd;
+	x.mem = external_create(own, CL_MEM_READ_WRITE, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	x.queue = fixture_create_queue(properties);
+	stub_trace_clear();
+}
+
+static void external_close(void)
+{
+	if (x.mem)
+		EXPECT_EQ(cl.clReleaseMemObject(x.mem), CL_SUCCESS);
+	if (x.queue)
+		cl.clReleaseCommandQueue(x.queue);
+	munmap(x.seen, SIZE);
+	close(x.fd);
+	fixture_close();
+}
+
+TEST_EACH(pair, struct queue_kind, queue_kinds,
+	  "START comes with the acquire and END with the release; two kernels between have no "
+	  "bracket.")
+{
+	cl_kernel kernel;
+	cl_event at[4];
+
+	external_open(row->properties);
+	kernel = fixture_create_increment(x.mem);
+	x.seen[0] = 40;
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, &at[0]), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 1, &at[0], &at[1]), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 1, &at[1], &at[2]), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 1, &at[2], &at[3]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at[3]), CL_SUCCESS);
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	expect_order("sync START a", "kernel increment");
+	expect_order("kernel increment", "sync END a");
+	EXPECT_EQ(x.seen[0], 42);
+	for (int i = 0; i < 4; i++)
+		cl.clReleaseEvent(at[i]);
+	cl.clReleaseKernel(kernel);
+	external_close();
+}
+
+TEST(finish, "Without events: clFinish returns behind END.")
+{
+	cl_kernel kernel;
+
+	external_open(0);
+	kernel = fixture_create_increment(x.mem);
+	fake_dmabuf_delay(10);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	cl.clReleaseKernel(kernel);
+	external_close();
+}
+
+TEST(late, "START waits for the acquire's wait list: the producer may not be done.")
+{
+	cl_event go, done;
+
+	external_open(0);
+	go = user_event_create();
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(x.queue), CL_SUCCESS);
+	let_others_run();
+	expect_no_sync("a");
+	fixture_complete_event(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_count("sync START a rw", 1);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	external_close();
+}
+
+TEST(host, "While an object is acquired the host reads, writes, maps, copies and fills it, without "
+	   "a SYNC of their own.")
+{
+	unsigned char bytes[16] = { 7 }, byte = 3, *map;
+	cl_int err;
+
+	external_open(0);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueWriteBuffer(x.queue, x.mem, CL_TRUE, 0, 16, bytes, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(x.seen[0], 7);
+	EXPECT_EQ(cl.clEnqueueFillBuffer(x.queue, x.mem, &byte, 1, 0, 16, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueCopyBuffer(x.queue, x.mem, x.mem, 0, 32, 16, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(x.queue, x.mem, CL_TRUE, 32, 16, bytes, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(bytes[15], 3);
+	map = cl.clEnqueueMapBuffer(x.queue, x.mem, CL_TRUE, CL_MAP_WRITE, 0, 16, 0, NULL, NULL,
+				    &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	map[0] = 9;
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(x.queue, x.mem, map, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	EXPECT_EQ(x.seen[0], 9);
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	external_close();
+}
+
+TEST(host_read_only,
+     "What would write to a read-only dma-buf is refused: the mapping would end the program.")
+{
+	unsigned char byte = 1;
+	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
+	cl_mem_flags flags;
+	cl_int err;
+	int fd;
+
+	external_open(0);
+	cl.clReleaseMemObject(x.mem);
+	fd = fake_dmabuf_reopen(x.fd, O_RDONLY);
+	list[1] = (cl_mem_properties)fd;
+	x.mem = external_create(list, CL_MEM_READ_WRITE, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clGetMemObjectInfo(x.mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(flags, CL_MEM_READ_ONLY);
+	EXPECT_EQ(cl.clEnqueueWriteBuffer(x.queue, x.mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+		  CL_INVALID_OPERATION);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(x.queue, x.mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+		  CL_SUCCESS);
+	close(fd);
+	external_close();
+}
+
+static const struct edge_kind {
+	const char *name;
+	bool is_release;
+	cl_command_type type;
+} edge_kinds[] = { { "acquire", false, CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR },
+		   { "release", true, CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR } };
+
+TEST_EACH(event, struct edge_kind, edge_kinds,
+	  "The event has the command's type, its queue, times in order, and one reference.")
+{
+	cl_ulong times[4];
+	cl_command_type type = 0;
+	cl_command_queue queue = NULL;
+	cl_uint references = 0;
+	cl_event done;
+	edge_fn edge;
+
+	external_open(CL_QUEUE_PROFILING_ENABLE);
+	edge = row->is_release ? x.release : x.acquire;
+	if (row->is_release)
+		EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(edge(x.queue, 1, &x.mem, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	cl.clGetEventInfo(done, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL);
+	EXPECT_EQ(type, row->type);
+	cl.clGetEventInfo(done, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL);
+	EXPECT(queue == x.queue);
+	cl.clGetEventInfo(done, CL_EVENT_REFERENCE_COUNT, sizeof(references), &references, NULL);
+	EXPECT_EQ(references, 1);
+	for (cl_profiling_info i = 0; i < 4; i++) {
+		EXPECT_EQ(cl.clGetEventProfilingInfo(done, CL_PROFILING_COMMAND_QUEUED + i,
+						     sizeof(times[0]), &times[i], NULL),
+			  CL_SUCCESS);
+		EXPECT(!i || times[i] >= times[i - 1]);
+	}
+	cl.clReleaseEvent(done);
+	if (!row->is_release)
+		EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	external_close();
+}
+
+TEST_EACH(nothing, struct edge_kind, edge_kinds,
+	  "Without objects the command waits for its list, and completes its event.")
+{
+	cl_event go, done;
+	edge_fn edge;
+
+	external_open(OUT_OF_ORDER);
+	edge = row->is_release ? x.release : x.acquire;
+	go = user_event_create();
+	EXPECT_EQ(edge(x.queue, 0, NULL, 1, &go, &done), CL_SUCCESS);
+	EXPECT(fixture_event_status(done) > CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	external_close();
+}
+
+TEST_EACH(bad, struct edge_kind, edge_kinds,
+	  "Each wrong argument has its error, and nothing is enqueued.")
+{
+	cl_context context;
+	cl_command_queue stranger;
+	cl_mem plain;
+	cl_event failed;
+	cl_int err;
+	edge_fn edge;
+
+	external_open(0);
+	edge = row->is_release ? x.release : x.acquire;
+	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, &err);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	stranger = cl.clCreateCommandQueue(context, fix.device[0], 0, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	failed = user_event_create();
+	fixture_complete_event(failed, -1);
+	EXPECT_EQ(edge(x.queue, 1, NULL, 0, NULL, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(edge(x.queue, 0, &x.mem, 0, NULL, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(edge(x.queue, 1, &plain, 0, NULL, NULL), CL_INVALID_MEM_OBJECT);
+	EXPECT_EQ(edge(NULL, 1, &x.mem, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(edge(stranger, 1, &x.mem, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(edge(x.queue, 1, &x.mem, 1, NULL, NULL), CL_INVALID_EVENT_WAIT_LIST);
+	EXPECT_EQ(edge(x.queue, 1, &x.mem, 0, &failed, NULL), CL_INVALID_EVENT_WAIT_LIST);
+	EXPECT_EQ(edge(x.queue, 1, &x.mem, 1, &failed, NULL),
+		  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_no_sync("a");
+	cl.clReleaseEvent(failed);
+	cl.clReleaseCommandQueue(stranger);
+	cl.clReleaseContext(context);
+	cl.clReleaseMemObject(plain);
+	external_close();
+}
+
+TEST(start_fails, "If START fails, the acquire's event fails, and so do commands that wait for it.")
+{
+	cl_kernel kernel;
+	cl_event at[2];
+
+	external_open(0);
+	kernel = fixture_create_increment(x.mem);
+	fake_dmabuf_fail("START", EIO, 1);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, &at[0]), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 1, &at[0], &at[1]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at[1]), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT(fixture_event_status(at[0]) < 0);
+	EXPECT_EQ(x.seen[0], 0);
+	cl.clReleaseEvent(at[0]);
+	cl.clReleaseEvent(at[1]);
+	cl.clReleaseKernel(kernel);
+	external_close();
+}
+
+TEST(names,
+     "The device and the platform report the extensions, the types of handles, and linear images.")
+{
+	cl_external_memory_handle_type_khr type = 0;
+	size_t size = 0;
+
+	external_open(0);
+	EXPECT(fixture_device_reports(fix.device[0], "cl_khr_external_memory_dma_buf"));
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0],
+				     CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
+				     sizeof(type), &type, &size),
+		  CL_SUCCESS);
+	EXPECT_EQ(type, DMA_BUF);
+	EXPECT_EQ(size, sizeof(type));
+	type = 0;
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], LINEAR, sizeof(type), &type, NULL), CL_SUCCESS);
+	EXPECT_EQ(type, DMA_BUF);
+	type = 0;
+	EXPECT_EQ(cl.clGetPlatformInfo(fix.platform,
+				       CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
+				       sizeof(type), &type, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(type, DMA_BUF);
+	external_close();
+}
+
+TEST(queries,
+     "CL_MEM_PROPERTIES has the application's list; flags and pointers show no host memory.")
+{
+	cl_mem_properties list[] = { DMA_BUF, 0, DEVICES, 0, 0, 0 }, answer[6] = { 0 };
+	void *pointer = &list;
+	size_t size = 0;
+	cl_mem mem;
+	cl_int err;
+
+	external_open(0);
+	list[1] = (cl_mem_properties)x.fd;
+	list[3] = (cl_mem_properties)(uintptr_t)fix.device[0];
+	mem = external_create(list, 0, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clGetMemObjectInfo(mem, CL_MEM_PROPERTIES, sizeof(answer), answer, &size),
+		  CL_SUCCESS);
+	EXPECT_EQ(size, sizeof(list));
+	EXPECT(!memcmp(list, answer, sizeof(list)));
+	EXPECT_EQ(cl.clGetMemObjectInfo(mem, CL_MEM_PROPERTIES, 1, answer, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clGetMemObjectInfo(mem, CL_MEM_HOST_PTR, sizeof(pointer), &pointer, NULL),
+		  CL_SUCCESS);
+	EXPECT(!pointer);
+	cl.clReleaseMemObject(mem);
+	external_close();
+}
+
+static const struct bad_create {
+	const char *name;
+	cl_mem_properties properties
+		[8]; /* a descriptor of 77 is the dma-buf's, a device of 88 the context's */
+	cl_mem_flags flags;
+	size_t size;
+	bool host_ptr;
+	cl_int err;
+} bad_creates[] = {
+	{ "size_0", { DMA_BUF, 77 }, 0, 0, false, CL_INVALID_BUFFER_SIZE },
+	{ "size_too_large", { DMA_BUF, 77 }, 0, SIZE + 1, false, CL_INVALID_BUFFER_SIZE },
+	{ "size_negative", { DMA_BUF, 77 }, 0, (size_t)-1, false, CL_INVALID_BUFFER_SIZE },
+	{ "closed", { DMA_BUF, 1023 }, 0, SIZE, false, CL_INVALID_PROPERTY },
+	{ "negative", { DMA_BUF, (cl_mem_properties)-1 }, 0, SIZE, false, CL_INVALID_PROPERTY },
+	{ "twice", { DMA_BUF, 77, DMA_BUF, 77 }, 0, SIZE, false, CL_INVALID_PROPERTY },
+	{ "two_handles", { DMA_BUF, 77, 0x2060, 77 }, 0, SIZE, false, CL_INVALID_PROPERTY },
+	{ "unknown", { DMA_BUF, 77, 0x7ead, 1 }, 0, SIZE, false, CL_INVALID_PROPERTY },
+	{ "no_device", { DMA_BUF, 77, DEVICES, 0 }, 0, SIZE, false, CL_INVALID_PROPERTY },
+	{ "strange_device",
+	  { DMA_BUF, 77, DEVICES, 88, 99, 0 },
+	  0,
+	  SIZE,
+	  false,
+	  CL_INVALID_DEVICE },
+	{ "use_host_ptr", { DMA_BUF, 77 }, CL_MEM_USE_HOST_PTR, SIZE, true, CL_INVALID_VALUE },
+	{ "alloc_host_ptr", { DMA_BUF, 77 }, CL_MEM_ALLOC_HOST_PTR, SIZE, false, CL_INVALID_VALUE },
+	{ "copy_host_ptr", { DMA_BUF, 77 }, CL_MEM_COPY_HOST_PTR, SIZE, true, CL_INVALID_VALUE },
+	{ "host_ptr", { DMA_BUF, 77 }, 0, SIZE, true, CL_INVALID_HOST_PTR },
+	{ "flags",
+	  { DMA_BUF, 77 },
+	  CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY,
+	  SIZE,
+	  false,
+	  CL_INVALID_VALUE },
+};
+
+TEST_EACH(create, struct bad_create, bad_creates,
+	  "Each wrong argument has its error; the context's callback gets a sentence.")
+{
+	cl_mem_properties list[8];
+	cl_int err = CL_SUCCESS;
+	unsigned int notices;
+
+	external_open(0);
+	for (int i = 0; i < 8; i++) {
+		list[i] = row->properties[i];
+		if (list[i] == 77)
+			list[i] = (cl_mem_properties)x.fd;
+		if (list[i] == 88)
+			list[i] = (cl_mem_properties)(uintptr_t)fix.device[0];
+	}
+	notices = fix.notices;
+	EXPECT(!cl.clCreateBufferWithProperties(fix.context, list, row->flags, row->size,
+						row->host_ptr ? x.seen : NULL, &err));
+	EXPECT_EQ(err, row->err);
+	EXPECT_EQ(fix.notices, notices + 1);
+	EXPECT(strstr(fix.notice, "clCreateBufferWithProperties"));
+	external_close();
+}
+
+TEST(listed, "A queue of a device that the object's list lacks is an invalid one.")
+{
+	cl_mem_properties list[] = { DMA_BUF, 0, DEVICES, 0, 0, 0 };
+	cl_command_queue other;
+	cl_int err;
+
+	fixture_reset();
+	stub_set(STUB_DEVICES, 2);
+	external_start();
+	list[1] = (cl_mem_properties)x.fd;
+	list[3] = (cl_mem_properties)(uintptr_t)fix.device[1];
+	x.mem = external_create(list, 0, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	other = cl.clCreateCommandQueue(fix.context, fix.device[1], 0, &err);
+	EXPECT_EQ(x.acquire(fix.queue, 1, &x.mem, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(x.acquire(other, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(other, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(other), CL_SUCCESS);
+	cl.clReleaseCommandQueue(other);
+	external_close();
+}
+
+TEST(descriptor, "The descriptor stays the program's: it is open after the object has gone.")
+{
+	int ends;
+
+	external_open(0);
+	cl.clReleaseMemObject(x.mem);
+	x.mem = NULL;
+	ends = fcntl(x.fd, F_GETFD);
+	EXPECT(ends >= 0);
+	external_close();
+}
+
+TEST(sub_buffer, "A sub-buffer is acquired as its parent is, and needs no bracket.")
+{
+	const cl_buffer_region part = { 4096, 4096 };
+	cl_kernel kernel;
+	cl_mem sub;
+	cl_int err;
+
+	external_open(0);
+	sub = cl.clCreateSubBuffer(x.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = fixture_create_increment(sub);
+	EXPECT_EQ(x.acquire(x.queue, 1, &sub, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &sub, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	EXPECT_EQ(x.seen[4096], 1);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(sub);
+	external_close();
+}
+
+TEST(both, "One dma-buf by both doors: a kernel on Arm's import has its bracket, also while the "
+	   "other object is acquired.")
+{
+	cl_kernel kernel;
+	cl_mem arm;
+
+	external_open(0);
+	arm = fixture_import_dmabuf(x.fd, SIZE);
+	kernel = fixture_create_increment(arm);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	EXPECT_EQ(x.seen[0], 1);
+	expect_count("sync START a", 2);
+	expect_count("sync END a", 2);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(x.queue, arm, CL_TRUE, 0, 1, &x.seen[1], 0, NULL, NULL),
+		  CL_INVALID_OPERATION);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(arm);
+	external_close();
+}
+
+TEST(many, "Several objects, one of them twice, are acquired by one command.")
+{
+	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
+	int fd;
+	cl_mem mems[3];
+	cl_int err;
+
+	external_open(0);
+	fd = fake_dmabuf_create("b", SIZE);
+	list[1] = (cl_mem_properties)fd;
+	mems[0] = mems[2] = x.mem;
+	mems[1] = external_create(list, 0, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(x.acquire(x.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync START a", 1);
+	expect_count("sync START b", 1);
+	expect_count("sync END a", 1);
+	expect_count("sync END b", 1);
+	cl.clReleaseMemObject(mems[1]);
+	close(fd);
+	external_close();
+}
+
+static cl_mem external_create_image(cl_mem_object_type type, size_t pitch, cl_mem of, cl_int *err)
+{
+	const cl_mem_properties list[] = { DMA_BUF, (cl_mem_properties)x.fd, 0 };
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = { .image_type = type,
+				     .image_width = 4,
+				     .image_height = 4,
+				     .image_row_pitch = pitch,
+				     .mem_object = of };
+
+	return cl.clCreateImageWithProperties(fix.context, list, CL_MEM_READ_WRITE, &format, &desc,
+					      NULL, err);
+}
+
+TEST(image, "An image has the descriptor's row pitch, the dma-buf's pixels, and no parent.")
+{
+	static const size_t origin[3] = { 0, 1, 0 }, region[3] = { 1, 1, 1 };
+	unsigned char pixel[4] = { 0 };
+	cl_mem image, parent = (cl_mem)&x;
+	size_t pitch = 0;
+	cl_int err;
+
+	external_open(0);
+	image = external_create_image(CL_MEM_OBJECT_IMAGE2D, 64, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	memset(x.seen + 64, 5, 4);
+	cl.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL);
+	EXPECT_EQ(pitch, 64);
+	EXPECT_EQ(cl.clGetMemObjectInfo(image, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(parent), &parent,
+					NULL),
+		  CL_SUCCESS);
+	EXPECT(!parent);
+	parent = (cl_mem)&x;
+	EXPECT_EQ(cl.clGetImageInfo(image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL),
+		  CL_SUCCESS);
+	EXPECT(!parent);
+	EXPECT_EQ(x.acquire(x.queue, 1, &image, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueReadImage(x.queue, image, CL_TRUE, origin, region, 0, 0, pixel, 0,
+					NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(pixel[3], 5);
+	EXPECT_EQ(x.release(x.queue, 1, &image, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	EXPECT_EQ(cl.clReleaseMemObject(image), CL_SUCCESS);
+	external_close();
+}
+
+static const struct bad_image {
+	const char *name;
+	cl_mem_object_type type;
+	size_t pitch;
+	bool of_buffer;
+	cl_int err;
+} bad_images[] = {
+	{ "one_dimension", CL_MEM_OBJECT_IMAGE1D, 0, false, CL_INVALID_IMAGE_DESCRIPTOR },
+	{ "of_buffer", CL_MEM_OBJECT_IMAGE2D, 0, true, CL_INVALID_IMAGE_DESCRIPTOR },
+	{ "too_large", CL_MEM_OBJECT_IMAGE2D, SIZE, false, CL_INVALID_IMAGE_SIZE },
+	{ "overflow", CL_MEM_OBJECT_IMAGE2D, (size_t)-4, false, CL_INVALID_IMAGE_SIZE },
+};
+
+TEST_EACH(image_refused, struct bad_image, bad_images,
+	  "What is no 2D image within the dma-buf is refused.")
+{
+	cl_int err = CL_SUCCESS;
+
+	external_open(0);
+	EXPECT(!external_create_image(row->type, row->pitch, row->of_buffer ? x.mem : NULL, &err));
+	EXPECT_EQ(err, row->err);
+	EXPECT(strstr(fix.notice, "clCreateImageWithProperties"));
+	external_close();
+}
+
+TEST(not_ours, "Properties without a dma-buf, and none, go to the driver as they are.")
+{
+	const cl_mem_properties opaque[] = { 0x2060, 5, 0 };
+	cl_int err = 1;
+	cl_mem mem;
+
+	external_open(0);
+	EXPECT(!external_create(opaque, 0, SIZE, &err));
+	EXPECT_EQ(err, CL_INVALID_PROPERTY);
+	mem = external_create(NULL, 0, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(!fixture_is_import(mem));
+	cl.clReleaseMemObject(mem);
+	external_close();
+}
+
+TEST(refused,
+     "A device that takes no dma-bufs reports no names, and a dma-buf is refused with a sentence.")
+{
+	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
+	cl_int err = CL_SUCCESS;
+
+	fixture_reset();
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	x = (struct external){ .fd = fake_dmabuf_create("a", SIZE) };
+	list[1] = (cl_mem_properties)x.fd;
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_khr_external_memory"));
+	EXPECT(!external_create(list, 0, SIZE, &err));
+	EXPECT_EQ(err, CL_INVALID_DEVICE);
+	EXPECT_EQ(fix.notices, 1);
+	close(x.fd);
+	fixture_close();
+}
+
+TEST(driver_has_it,
+     "A driver that imports dma-bufs itself gets the program's arguments and its own two commands.")
+{
+	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	fixture_reset();
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF);
+	stub_set(STUB_KHR_DMABUF, STUB_KHR_WORKS);
+	external_start();
+	list[1] = (cl_mem_properties)dup(x.fd);
+	stub_trace_clear();
+	mem = external_create(list, 0, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(!fixture_is_import(mem));
+	EXPECT_EQ(x.acquire(fix.queue, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(fix.queue, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_acquires(1);
+	expect_no_sync("a");
+	cl.clReleaseMemObject(mem);
+	external_close();
+}

@@ -46,6 +46,7 @@ struct info_device {
 	char name[256], driver[256];
 	char extension[32]; /* the version that the device reports; "" without the extension */
 	bool reports;	    /* the extension's name is in the device's list */
+	bool reports_khr;   /* ... and cl_khr_external_memory_dma_buf */
 	bool first;	    /* of the platform, to be printed */
 	bool known[INFO_TYPES];
 	struct device_description types[INFO_TYPES];

@@ -70,7 +70,9 @@ static void info_json_device(FILE *out, const struct info_device *device)
 	info_json_text(out, "          ", "name", device->name);
 	info_json_text(out, "          ", "driver", device->driver);
 	info_json_text(out, "          ", "extension_version", device->extension);
-	fprintf(out, "          \"reports_extension\": %s", device->reports ? "true" : "false");
+	fprintf(out, "          \"reports_extension\": %s,\n", device->reports ? "true" : "false");
+	fprintf(out, "          \"reports_external_memory_dma_buf\": %s",
+		device->reports_khr ? "true" : "false");
 	for (size_t i = 0; i < INFO_TYPES; i++)
 		info_json_type(out, device, i);
 	fputs("\n        }", out);

@@ -45,6 +45,7 @@ static void info_part_read_extension(cl_device_id id, struct info_device *device
 
 	clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL);
 	device->reports = strstr(extensions, "cl_arm_import_memory");
+	device->reports_khr = strstr(extensions, "cl_khr_external_memory_dma_buf");
 	if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS_WITH_VERSION, sizeof(list), list, &size))
 		return;
 	for (size_t i = 0; i < size / sizeof(list[0]); i++)

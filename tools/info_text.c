@@ -108,8 +108,9 @@ static void info_text_device(FILE *out, const struct info_device *device)
 	for (size_t i = 0; i < INFO_TYPES; i++)
 		info_text_type(out, device, i);
 	if (device->reports)
-		terminal_line(out, UNDER_TYPES, "    reports cl_arm_import_memory%s%s",
-			      *device->extension ? " " : "", device->extension);
+		terminal_line(out, UNDER_TYPES, "    reports cl_arm_import_memory%s%s%s",
+			      *device->extension ? " " : "", device->extension,
+			      device->reports_khr ? " and cl_khr_external_memory_dma_buf" : "");
 }
 
 const struct info_form info_text = {

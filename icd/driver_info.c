@@ -137,3 +137,18 @@ bool queue_is_in_order(cl_command_queue queue)
 					   &properties, NULL) &&
 	       !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
+
+bool driver_imports_dma_bufs(cl_device_id device)
+{
+	cl_external_memory_handle_type_khr types[32];
+	const size_t room = sizeof(types) / sizeof(types[0]);
+	size_t size = 0;
+
+	if (next.clGetDeviceInfo(device, CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
+				 sizeof(types), types, &size))
+		return false;
+	for (size_t i = 0; i < size / sizeof(types[0]) && i < room; i++) /* a driver may say more */
+		if (types[i] == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
+			return true;
+	return false;
+}

@@ -37,4 +37,7 @@ const char *type_extension(enum import_type type);
 /* False also for what is no queue. */
 bool queue_is_in_order(cl_command_queue queue);
 
+/* Whether the driver itself imports dma-bufs on the device: cl_khr_external_memory. */
+bool driver_imports_dma_bufs(cl_device_id device);
+
 #endif /* ICD_DRIVER_INFO_H */

@@ -18,10 +18,9 @@
 #include "icd/calls/derive.h"
 #include "icd/calls/import_create.h"
 #include "icd/calls/properties.h"
-#include "icd/error.h"
+#include "icd/driver_info.h"
 #include "icd/image_format.h"
 #include "icd/intercept.h"
-#include "icd/methods/khr/device.h"
 #include "icd/objects/memobj.h"
 #include "icd/objects/method.h"
 #include "icd/program.h"
@@ -137,7 +136,7 @@ static bool external_is_drivers(const struct context *context, const struct cont
 	const size_t count = context_devices(context, &devices);
 
 	for (size_t i = 0; i < count; i++)
-		if (khr_takes_handles(devices[i]))
+		if (driver_imports_dma_bufs(devices[i]))
 			return true;
 	return how->ops && !how->ops->create;
 }

@@ -26,45 +26,45 @@ static struct external {
 	cl_command_queue queue;
 } x;
 
-static edge_fn external_find(const char *name)
+static edge_fn door_find(const char *name)
 {
 	return (edge_fn)cl.clGetExtensionFunctionAddressForPlatform(fix.platform, name);
 }
 
-static cl_mem external_create(const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
-			      cl_int *err)
+static cl_mem door_create(const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
+			  cl_int *err)
 {
 	return cl.clCreateBufferWithProperties(fix.context, properties, flags, size, NULL, err);
 }
 
-static void external_start(void)
+static void door_start(void)
 {
 	fixture_open();
 	x = (struct external){ .fd = fake_dmabuf_create("a", SIZE) };
 	x.seen = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, x.fd, 0);
 	EXPECT(x.seen != MAP_FAILED);
-	x.acquire = external_find("clEnqueueAcquireExternalMemObjectsKHR");
-	x.release = external_find("clEnqueueReleaseExternalMemObjectsKHR");
+	x.acquire = door_find("clEnqueueAcquireExternalMemObjectsKHR");
+	x.release = door_find("clEnqueueReleaseExternalMemObjectsKHR");
 	EXPECT(x.acquire && x.release);
 }
 
-static void external_open(cl_command_queue_properties properties)
+static void door_open(cl_command_queue_properties properties)
 {
 	const cl_mem_properties list[] = { DMA_BUF, 0, 0 };
 	cl_mem_properties own[3];
 	cl_int err;
 
 	fixture_reset();
-	external_start();
+	door_start();
 	memcpy(own, list, sizeof(own));
 	own[1] = (cl_mem_properties)x.fd;
-	x.mem = external_create(own, CL_MEM_READ_WRITE, SIZE, &err);
+	x.mem = door_create(own, CL_MEM_READ_WRITE, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	x.queue = fixture_create_queue(properties);
 	stub_trace_clear();
 }
 
-static void external_close(void)
+static void door_close(void)
 {
 	if (x.mem)
 		EXPECT_EQ(cl.clReleaseMemObject(x.mem), CL_SUCCESS);
@@ -82,7 +82,7 @@ TEST_EACH(pair, struct queue_kind, queue_kinds,
 	cl_kernel kernel;
 	cl_event at[4];
 
-	external_open(row->properties);
+	door_open(row->properties);
 	kernel = fixture_create_increment(x.mem);
 	x.seen[0] = 40;
 	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, &at[0]), CL_SUCCESS);
@@ -98,14 +98,14 @@ TEST_EACH(pair, struct queue_kind, queue_kinds,
 	for (int i = 0; i < 4; i++)
 		cl.clReleaseEvent(at[i]);
 	cl.clReleaseKernel(kernel);
-	external_close();
+	door_close();
 }
 
 TEST(finish, "Without events: clFinish returns behind END.")
 {
 	cl_kernel kernel;
 
-	external_open(0);
+	door_open(0);
 	kernel = fixture_create_increment(x.mem);
 	fake_dmabuf_delay(10);
 	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
@@ -114,14 +114,14 @@ TEST(finish, "Without events: clFinish returns behind END.")
 	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
 	expect_bracket("a", "increment");
 	cl.clReleaseKernel(kernel);
-	external_close();
+	door_close();
 }
 
 TEST(late, "START waits for the acquire's wait list: the producer may not be done.")
 {
 	cl_event go, done;
 
-	external_open(0);
+	door_open(0);
 	go = user_event_create();
 	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 1, &go, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(x.queue), CL_SUCCESS);
@@ -134,7 +134,7 @@ TEST(late, "START waits for the acquire's wait list: the producer may not be don
 	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
 	cl.clReleaseEvent(go);
 	cl.clReleaseEvent(done);
-	external_close();
+	door_close();
 }
 
 TEST(host, "While an object is acquired the host reads, writes, maps, copies and fills it, without "
@@ -143,7 +143,7 @@ TEST(host, "While an object is acquired the host reads, writes, maps, copies and
 	unsigned char bytes[16] = { 7 }, byte = 3, *map;
 	cl_int err;
 
-	external_open(0);
+	door_open(0);
 	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clEnqueueWriteBuffer(x.queue, x.mem, CL_TRUE, 0, 16, bytes, 0, NULL, NULL),
 		  CL_SUCCESS);
@@ -165,7 +165,7 @@ TEST(host, "While an object is acquired the host reads, writes, maps, copies and
 	EXPECT_EQ(x.seen[0], 9);
 	expect_count("sync START a rw", 1);
 	expect_count("sync END a rw", 1);
-	external_close();
+	door_close();
 }
 
 TEST(host_read_only,
@@ -177,11 +177,11 @@ TEST(host_read_only,
 	cl_int err;
 	int fd;
 
-	external_open(0);
+	door_open(0);
 	cl.clReleaseMemObject(x.mem);
 	fd = fake_dmabuf_reopen(x.fd, O_RDONLY);
 	list[1] = (cl_mem_properties)fd;
-	x.mem = external_create(list, CL_MEM_READ_WRITE, SIZE, &err);
+	x.mem = door_create(list, CL_MEM_READ_WRITE, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(cl.clGetMemObjectInfo(x.mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL),
 		  CL_SUCCESS);
@@ -191,7 +191,7 @@ TEST(host_read_only,
 	EXPECT_EQ(cl.clEnqueueReadBuffer(x.queue, x.mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
 		  CL_SUCCESS);
 	close(fd);
-	external_close();
+	door_close();
 }
 
 static const struct edge_kind {
@@ -211,7 +211,7 @@ TEST_EACH(event, struct edge_kind, edge_kinds,
 	cl_event done;
 	edge_fn edge;
 
-	external_open(CL_QUEUE_PROFILING_ENABLE);
+	door_open(CL_QUEUE_PROFILING_ENABLE);
 	edge = row->is_release ? x.release : x.acquire;
 	if (row->is_release)
 		EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
@@ -233,7 +233,7 @@ TEST_EACH(event, struct edge_kind, edge_kinds,
 	if (!row->is_release)
 		EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
-	external_close();
+	door_close();
 }
 
 TEST_EACH(nothing, struct edge_kind, edge_kinds,
@@ -242,7 +242,7 @@ TEST_EACH(nothing, struct edge_kind, edge_kinds,
 	cl_event go, done;
 	edge_fn edge;
 
-	external_open(OUT_OF_ORDER);
+	door_open(OUT_OF_ORDER);
 	edge = row->is_release ? x.release : x.acquire;
 	go = user_event_create();
 	EXPECT_EQ(edge(x.queue, 0, NULL, 1, &go, &done), CL_SUCCESS);
@@ -251,7 +251,7 @@ TEST_EACH(nothing, struct edge_kind, edge_kinds,
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	cl.clReleaseEvent(go);
 	cl.clReleaseEvent(done);
-	external_close();
+	door_close();
 }
 
 TEST_EACH(bad, struct edge_kind, edge_kinds,
@@ -264,7 +264,7 @@ TEST_EACH(bad, struct edge_kind, edge_kinds,
 	cl_int err;
 	edge_fn edge;
 
-	external_open(0);
+	door_open(0);
 	edge = row->is_release ? x.release : x.acquire;
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, &err);
 	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
@@ -287,7 +287,7 @@ TEST_EACH(bad, struct edge_kind, edge_kinds,
 	cl.clReleaseCommandQueue(stranger);
 	cl.clReleaseContext(context);
 	cl.clReleaseMemObject(plain);
-	external_close();
+	door_close();
 }
 
 TEST(start_fails, "If START fails, the acquire's event fails, and so do commands that wait for it.")
@@ -295,7 +295,7 @@ TEST(start_fails, "If START fails, the acquire's event fails, and so do commands
 	cl_kernel kernel;
 	cl_event at[2];
 
-	external_open(0);
+	door_open(0);
 	kernel = fixture_create_increment(x.mem);
 	fake_dmabuf_fail("START", EIO, 1);
 	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, &at[0]), CL_SUCCESS);
@@ -306,7 +306,7 @@ TEST(start_fails, "If START fails, the acquire's event fails, and so do commands
 	cl.clReleaseEvent(at[0]);
 	cl.clReleaseEvent(at[1]);
 	cl.clReleaseKernel(kernel);
-	external_close();
+	door_close();
 }
 
 TEST(names,
@@ -315,7 +315,7 @@ TEST(names,
 	cl_external_memory_handle_type_khr type = 0;
 	size_t size = 0;
 
-	external_open(0);
+	door_open(0);
 	EXPECT(fixture_device_reports(fix.device[0], "cl_khr_external_memory_dma_buf"));
 	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0],
 				     CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
@@ -332,7 +332,7 @@ TEST(names,
 				       sizeof(type), &type, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(type, DMA_BUF);
-	external_close();
+	door_close();
 }
 
 TEST(queries,
@@ -344,10 +344,10 @@ TEST(queries,
 	cl_mem mem;
 	cl_int err;
 
-	external_open(0);
+	door_open(0);
 	list[1] = (cl_mem_properties)x.fd;
 	list[3] = (cl_mem_properties)(uintptr_t)fix.device[0];
-	mem = external_create(list, 0, SIZE, &err);
+	mem = door_create(list, 0, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(cl.clGetMemObjectInfo(mem, CL_MEM_PROPERTIES, sizeof(answer), answer, &size),
 		  CL_SUCCESS);
@@ -358,7 +358,7 @@ TEST(queries,
 		  CL_SUCCESS);
 	EXPECT(!pointer);
 	cl.clReleaseMemObject(mem);
-	external_close();
+	door_close();
 }
 
 static const struct bad_create {
@@ -404,7 +404,7 @@ TEST_EACH(create, struct bad_create, bad_creates,
 	cl_int err = CL_SUCCESS;
 	unsigned int notices;
 
-	external_open(0);
+	door_open(0);
 	for (int i = 0; i < 8; i++) {
 		list[i] = row->properties[i];
 		if (list[i] == 77)
@@ -418,7 +418,7 @@ TEST_EACH(create, struct bad_create, bad_creates,
 	EXPECT_EQ(err, row->err);
 	EXPECT_EQ(fix.notices, notices + 1);
 	EXPECT(strstr(fix.notice, "clCreateBufferWithProperties"));
-	external_close();
+	door_close();
 }
 
 TEST(listed, "A queue of a device that the object's list lacks is an invalid one.")
@@ -429,10 +429,10 @@ TEST(listed, "A queue of a device that the object's list lacks is an invalid one
 
 	fixture_reset();
 	stub_set(STUB_DEVICES, 2);
-	external_start();
+	door_start();
 	list[1] = (cl_mem_properties)x.fd;
 	list[3] = (cl_mem_properties)(uintptr_t)fix.device[1];
-	x.mem = external_create(list, 0, SIZE, &err);
+	x.mem = door_create(list, 0, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	other = cl.clCreateCommandQueue(fix.context, fix.device[1], 0, &err);
 	EXPECT_EQ(x.acquire(fix.queue, 1, &x.mem, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
@@ -440,19 +440,19 @@ TEST(listed, "A queue of a device that the object's list lacks is an invalid one
 	EXPECT_EQ(x.release(other, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(other), CL_SUCCESS);
 	cl.clReleaseCommandQueue(other);
-	external_close();
+	door_close();
 }
 
 TEST(descriptor, "The descriptor stays the program's: it is open after the object has gone.")
 {
 	int ends;
 
-	external_open(0);
+	door_open(0);
 	cl.clReleaseMemObject(x.mem);
 	x.mem = NULL;
 	ends = fcntl(x.fd, F_GETFD);
 	EXPECT(ends >= 0);
-	external_close();
+	door_close();
 }
 
 TEST(sub_buffer, "A sub-buffer is acquired as its parent is, and needs no bracket.")
@@ -462,7 +462,7 @@ TEST(sub_buffer, "A sub-buffer is acquired as its parent is, and needs no bracke
 	cl_mem sub;
 	cl_int err;
 
-	external_open(0);
+	door_open(0);
 	sub = cl.clCreateSubBuffer(x.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	kernel = fixture_create_increment(sub);
@@ -474,7 +474,7 @@ TEST(sub_buffer, "A sub-buffer is acquired as its parent is, and needs no bracke
 	EXPECT_EQ(x.seen[4096], 1);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(sub);
-	external_close();
+	door_close();
 }
 
 TEST(both, "One dma-buf by both doors: a kernel on Arm's import has its bracket, also while the "
@@ -483,7 +483,7 @@ TEST(both, "One dma-buf by both doors: a kernel on Arm's import has its bracket,
 	cl_kernel kernel;
 	cl_mem arm;
 
-	external_open(0);
+	door_open(0);
 	arm = fixture_import_dmabuf(x.fd, SIZE);
 	kernel = fixture_create_increment(arm);
 	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
@@ -497,7 +497,7 @@ TEST(both, "One dma-buf by both doors: a kernel on Arm's import has its bracket,
 		  CL_INVALID_OPERATION);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(arm);
-	external_close();
+	door_close();
 }
 
 TEST(many, "Several objects, one of them twice, are acquired by one command.")
@@ -507,11 +507,11 @@ TEST(many, "Several objects, one of them twice, are acquired by one command.")
 	cl_mem mems[3];
 	cl_int err;
 
-	external_open(0);
+	door_open(0);
 	fd = fake_dmabuf_create("b", SIZE);
 	list[1] = (cl_mem_properties)fd;
 	mems[0] = mems[2] = x.mem;
-	mems[1] = external_create(list, 0, SIZE, &err);
+	mems[1] = door_create(list, 0, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(x.acquire(x.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(x.release(x.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
@@ -522,10 +522,10 @@ TEST(many, "Several objects, one of them twice, are acquired by one command.")
 	expect_count("sync END b", 1);
 	cl.clReleaseMemObject(mems[1]);
 	close(fd);
-	external_close();
+	door_close();
 }
 
-static cl_mem external_create_image(cl_mem_object_type type, size_t pitch, cl_mem of, cl_int *err)
+static cl_mem door_create_image(cl_mem_object_type type, size_t pitch, cl_mem of, cl_int *err)
 {
 	const cl_mem_properties list[] = { DMA_BUF, (cl_mem_properties)x.fd, 0 };
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
@@ -547,8 +547,8 @@ TEST(image, "An image has the descriptor's row pitch, the dma-buf's pixels, and 
 	size_t pitch = 0;
 	cl_int err;
 
-	external_open(0);
-	image = external_create_image(CL_MEM_OBJECT_IMAGE2D, 64, NULL, &err);
+	door_open(0);
+	image = door_create_image(CL_MEM_OBJECT_IMAGE2D, 64, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	memset(x.seen + 64, 5, 4);
 	cl.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL);
@@ -571,7 +571,7 @@ TEST(image, "An image has the descriptor's row pitch, the dma-buf's pixels, and 
 	expect_count("sync START a rw", 1);
 	expect_count("sync END a rw", 1);
 	EXPECT_EQ(cl.clReleaseMemObject(image), CL_SUCCESS);
-	external_close();
+	door_close();
 }
 
 static const struct bad_image {
@@ -592,11 +592,11 @@ TEST_EACH(image_refused, struct bad_image, bad_images,
 {
 	cl_int err = CL_SUCCESS;
 
-	external_open(0);
-	EXPECT(!external_create_image(row->type, row->pitch, row->of_buffer ? x.mem : NULL, &err));
+	door_open(0);
+	EXPECT(!door_create_image(row->type, row->pitch, row->of_buffer ? x.mem : NULL, &err));
 	EXPECT_EQ(err, row->err);
 	EXPECT(strstr(fix.notice, "clCreateImageWithProperties"));
-	external_close();
+	door_close();
 }
 
 TEST(not_ours, "Properties without a dma-buf, and none, go to the driver as they are.")
@@ -605,14 +605,14 @@ TEST(not_ours, "Properties without a dma-buf, and none, go to the driver as they
 	cl_int err = 1;
 	cl_mem mem;
 
-	external_open(0);
-	EXPECT(!external_create(opaque, 0, SIZE, &err));
+	door_open(0);
+	EXPECT(!door_create(opaque, 0, SIZE, &err));
 	EXPECT_EQ(err, CL_INVALID_PROPERTY);
-	mem = external_create(NULL, 0, SIZE, &err);
+	mem = door_create(NULL, 0, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(!fixture_is_import(mem));
 	cl.clReleaseMemObject(mem);
-	external_close();
+	door_close();
 }
 
 TEST(refused,
@@ -627,7 +627,7 @@ TEST(refused,
 	x = (struct external){ .fd = fake_dmabuf_create("a", SIZE) };
 	list[1] = (cl_mem_properties)x.fd;
 	EXPECT(!fixture_device_reports(fix.device[0], "cl_khr_external_memory"));
-	EXPECT(!external_create(list, 0, SIZE, &err));
+	EXPECT(!door_create(list, 0, SIZE, &err));
 	EXPECT_EQ(err, CL_INVALID_DEVICE);
 	EXPECT_EQ(fix.notices, 1);
 	close(x.fd);
@@ -644,10 +644,10 @@ TEST(driver_has_it,
 	fixture_reset();
 	fake_dmabuf_set_udmabuf(FAKE_UDMABUF);
 	stub_set(STUB_KHR_DMABUF, STUB_KHR_WORKS);
-	external_start();
+	door_start();
 	list[1] = (cl_mem_properties)dup(x.fd);
 	stub_trace_clear();
-	mem = external_create(list, 0, SIZE, &err);
+	mem = door_create(list, 0, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(!fixture_is_import(mem));
 	EXPECT_EQ(x.acquire(fix.queue, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
@@ -656,5 +656,5 @@ TEST(driver_has_it,
 	expect_acquires(1);
 	expect_no_sync("a");
 	cl.clReleaseMemObject(mem);
-	external_close();
+	door_close();
 }

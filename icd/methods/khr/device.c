@@ -16,26 +16,11 @@ static bool khr_refuse(struct method *method, const char *why)
 	return false;
 }
 
-bool khr_takes_handles(cl_device_id device)
-{
-	cl_external_memory_handle_type_khr types[32];
-	const size_t room = sizeof(types) / sizeof(types[0]);
-	size_t size = 0;
-
-	if (next.clGetDeviceInfo(device, CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
-				 sizeof(types), types, &size))
-		return false;
-	for (size_t i = 0; i < size / sizeof(types[0]) && i < room; i++) /* a driver may say more */
-		if (types[i] == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
-			return true;
-	return false;
-}
-
 bool khr_may_take(const struct device *device, const char *extensions, struct method *method)
 {
 	if (!has_word(extensions, KHR_EXTENSION) && !has_word(extensions, EXTENSION_DMABUF))
 		return khr_refuse(method, "the device has no " KHR_EXTENSION);
-	if (!khr_takes_handles(device->id))
+	if (!driver_imports_dma_bufs(device->id))
 		return khr_refuse(method, "the device has " KHR_EXTENSION ", but not for dma-bufs");
 	if (!khr_has_functions(device->platform))
 		return khr_refuse(method, "the driver lacks functions of " KHR_EXTENSION);

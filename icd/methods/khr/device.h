@@ -8,9 +8,6 @@
 
 #define KHR_EXTENSION "cl_khr_external_memory"
 
-/* Whether the driver itself imports dma-bufs on the device. */
-bool khr_takes_handles(cl_device_id device);
-
 /* Whether a self-test is worth the time: by names, handle types and functions.  Sets method->why. */
 bool khr_may_take(const struct device *device, const char *extensions, struct method *method);
 

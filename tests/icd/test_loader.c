@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The layer in the system's loader, over the stub as an ICD.  Each test runs in a new process. */
+#include "fake_dmabuf.h"
 #include "harness.h"
 #include "text.h"
 
@@ -15,6 +16,39 @@ static int loader_fail_at(int line)
 {
 	printf("# %s:%d\n", __FILE__, line);
 	return 1;
+}
+
+typedef cl_int(CL_API_CALL *edge_function)(cl_command_queue, cl_uint, const cl_mem *, cl_uint,
+					   const cl_event *, cl_event *);
+
+/* A dma-buf by cl_khr_external_memory, whose functions came with OpenCL 3.0. */
+static int external_in(cl_platform_id platform, cl_context context, cl_command_queue queue)
+{
+	const int fd = fake_dmabuf_create("external", 8192);
+	const cl_mem_properties list[] = { CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
+					   (cl_mem_properties)fd, 0 };
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+				     .image_width = 4,
+				     .image_height = 4 };
+	edge_function acquire = (edge_function)clGetExtensionFunctionAddressForPlatform(
+		platform, "clEnqueueAcquireExternalMemObjectsKHR");
+	edge_function release = (edge_function)clGetExtensionFunctionAddressForPlatform(
+		platform, "clEnqueueReleaseExternalMemObjectsKHR");
+	unsigned char byte = 9;
+	cl_int err[2];
+	cl_mem mem[] = { clCreateBufferWithProperties(context, list, 0, 8192, NULL, &err[0]),
+			 clCreateImageWithProperties(context, list, 0, &format, &desc, NULL,
+						     &err[1]) };
+
+	if (err[0] || err[1] || !acquire || !release)
+		return loader_fail_at(__LINE__);
+	if (acquire(queue, 2, mem, 0, NULL, NULL) ||
+	    clEnqueueReadBuffer(queue, mem[0], CL_TRUE, 0, 1, &byte, 0, NULL, NULL) || byte ||
+	    release(queue, 2, mem, 0, NULL, NULL) || clFinish(queue))
+		return loader_fail_at(__LINE__);
+	close(fd);
+	return clReleaseMemObject(mem[0]) || clReleaseMemObject(mem[1]);
 }
 
 static int import_in(cl_platform_id platform, cl_device_id device)
@@ -37,6 +71,8 @@ static int import_in(cl_platform_id platform, cl_device_id device)
 		return loader_fail_at(__LINE__);
 	mem = clCreateBuffer(context, 0, 64, NULL, &err);
 	if (clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) || byte)
+		return loader_fail_at(__LINE__);
+	if (external_in(platform, context, queue))
 		return loader_fail_at(__LINE__);
 	return clReleaseMemObject(mem) || clReleaseCommandQueue(queue) || clReleaseContext(context);
 }

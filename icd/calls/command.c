@@ -8,7 +8,8 @@
 #include "icd/objects/kernel_args.h"
 #include "util/log.h"
 
-cl_int command_refuse(const struct memobj *obj, const char *function)
+/* Tells the context's callback that @function is refused, for the reason in the log: CL_INVALID_OPERATION. */
+static cl_int command_refuse(const struct memobj *obj, const char *function)
 {
 	struct context *context = context_get(obj->context);
 
@@ -40,12 +41,25 @@ static cl_int command_check_objects(const struct memobj *read, const struct memo
 	return command_refuse(written, function);
 }
 
+cl_int command_refuse_recorded(const struct memobj *obj, const char *function)
+{
+	log_error("a command buffer cannot use memory that is synchronized around each command; "
+		  "enqueue the command%s",
+		  obj->bracket ? ", or import the dma-buf with "
+				 "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM CL_FALSE"
+			       : "");
+	return command_refuse(obj, function);
+}
+
 cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written)
 {
 	struct memobj *objs[] = { memobj_get(read), memobj_get(written) };
 	cl_int err = objs[0] || objs[1] ? command_check_objects(objs[0], objs[1], function)
 					: CL_SUCCESS;
 
+	for (int i = 0; i < 2 && !err; i++)
+		if (objs[i] && memobj_needs_access(objs[i]))
+			err = command_refuse_recorded(objs[i], function);
 	memobj_put(objs[0]);
 	memobj_put(objs[1]);
 	return err;

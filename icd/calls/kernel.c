@@ -56,11 +56,8 @@ cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
 
 cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
 {
-	struct kernel_args *args = kernel_args_release(kernel);
-	cl_int err = next.clReleaseKernel(kernel);
-
-	kernel_args_released(kernel, args, err);
-	return err;
+	kernel_args_release(kernel);
+	return next.clReleaseKernel(kernel);
 }
 
 cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,

@@ -41,10 +41,7 @@ static APART cl_int mem_object_release(cl_mem mem)
 	if (import)
 		import_released(import->region);
 	err = gone || import ? memobj_watch_release(mem) : next.clReleaseMemObject(mem);
-	if (err)
-		memobj_undo_release(mem, gone);
-	else
-		memobj_put(gone);
+	memobj_put(gone);
 	return err;
 }
 

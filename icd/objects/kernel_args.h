@@ -28,16 +28,8 @@ void kernel_args_forget(cl_kernel kernel);
 /* Gives @to the arguments of @from.  False: no memory, logged. */
 bool kernel_args_copy(cl_kernel from, cl_kernel to);
 
-struct kernel_args;
-
-/*
- * The application is about to release a kernel, perhaps for the last time: the kernel's arguments, or
- * NULL.  Ends with kernel_args_released().
- */
-struct kernel_args *kernel_args_release(cl_kernel kernel);
-
-/* @err: the driver's.  The kernel has its arguments again if the driver has refused the release. */
-void kernel_args_released(cl_kernel kernel, struct kernel_args *args, cl_int err);
+/* The application is about to release a kernel, perhaps for the last time. */
+void kernel_args_release(cl_kernel kernel);
 
 /**
  * kernel_args_imports - such imports that are arguments of a kernel

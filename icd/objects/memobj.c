@@ -115,38 +115,6 @@ struct memobj *memobj_release(cl_mem mem, const struct memobj **import)
 	return gone;
 }
 
-/* Parents that have left the table are put back, too. */
-static bool memobj_undo_drop(cl_mem mem, struct memobj *gone) REQUIRES(memobj_table.lock)
-{
-	struct memobj *parent = gone ? gone->parent : NULL;
-
-	if (!handle_table_undo_drop(&memobj_table, mem, gone))
-		return false;
-	while (parent && !handle_table_find(&memobj_table, parent->handle) &&
-	       handle_table_undo_drop(&memobj_table, parent->handle, parent)) {
-		memobj_hold(parent);
-		parent = parent->parent;
-	}
-	if (parent)
-		handle_table_undo_drop(&memobj_table, parent->handle, NULL);
-	return true;
-}
-
-void memobj_undo_release(cl_mem mem, struct memobj *gone)
-{
-	bool undone;
-
-	if (!gone && !memobj_is_import(mem))
-		return;
-	lock_acquire(&memobj_table.lock);
-	undone = memobj_undo_drop(mem, gone);
-	lock_release(&memobj_table.lock);
-	if (undone)
-		return;
-	log_error("no memory for the record of an import that is still there");
-	memobj_put(gone);
-}
-
 bool memobj_needs_acquire(const struct memobj *obj)
 {
 	return obj->method->enqueue_acquire;

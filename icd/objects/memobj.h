@@ -99,7 +99,4 @@ static inline void memobj_retain(cl_mem mem)
  */
 struct memobj *memobj_release(cl_mem mem, const struct memobj **import);
 
-/* The driver has refused the release: memobj_release() returned @gone, which the table has again. */
-void memobj_undo_release(cl_mem mem, struct memobj *gone);
-
 #endif /* ICD_OBJECTS_MEMOBJ_H */

@@ -62,6 +62,20 @@ TEST_EACH(references, struct queue_kind, queue_kinds,
 	run_close(&r);
 }
 
+TEST(retain_refused, "A reference to an event that the driver refuses does not count.")
+{
+	struct run r = run_open(0);
+	cl_event event;
+
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &event), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	stub_fail("clRetainEvent", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clRetainEvent(event), CL_OUT_OF_RESOURCES);
+	expect_uint(event, CL_EVENT_REFERENCE_COUNT, 1);
+	EXPECT_EQ(cl.clReleaseEvent(event), CL_SUCCESS);
+	run_close(&r);
+}
+
 static atomic_int native_begun, native_may_end;
 
 static void CL_CALLBACK event_run_native(void *args)

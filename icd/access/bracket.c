@@ -151,7 +151,7 @@ static void bracket_arm(struct bracket *b)
 	failure = outcome_arm(&b->events.gate);
 	if (failure)
 		bracket_done(b, failure);
-	if (!bracket_watch_overdue(b))
+	if (!bracket_overdue_add(b))
 		bracket_ask_now(b);
 }
 

@@ -23,9 +23,9 @@ void bracket_put(struct bracket *b)
 {
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	overdue_remove(&b->overdue);
+	bracket_overdue_remove(b);
 	if (atomic_load(&b->state) & FAILED)
-		bracket_destroy_later(b);
+		bracket_overdue_add(b);
 	else
 		bracket_destroy(b);
 }

@@ -10,7 +10,7 @@
 
 #include "icd/access/bracket.h"
 #include "icd/access/bracket_events.h"
-#include "icd/access/overdue.h"
+#include "util/list.h"
 
 enum bracket_state {
 	STARTED = 1 << 0,   /* START is on its way, and does not cover later commands */
@@ -23,7 +23,9 @@ enum bracket_state {
 
 /* References: the thread that enqueues, START until the gate is open, and END. */
 struct bracket {
-	struct overdue overdue;
+	struct list overdue; /* bracket_overdue.c's, as the three below */
+	unsigned int round;  /* when it was added, or asked */
+	bool is_overdue, is_leftover;
 	atomic_uint refs;
 	atomic_uint state; /* enum bracket_state */
 	unsigned int edges;
@@ -60,16 +62,16 @@ void bracket_done(struct bracket *b, cl_int status);
 /* Fails the commands.  PoCL 3.1 does not say that failed commands are done. */
 void bracket_fail(struct bracket *b, cl_int status);
 
-/*
- * A driver that does not call back for commands that fail (PoCL 3.1) is asked: now for commands
- * that may have failed before, and later by a thread, for all.  False: the thread cannot ask.
- */
-bool bracket_watch_overdue(struct bracket *b);
+/* A driver that does not call back for commands that fail (PoCL 3.1) is asked: for those that may have failed before. */
 void bracket_ask_now(struct bracket *b);
 
-void bracket_destroy(struct bracket *b);
+/*
+ * The idle thread asks for all from now on.  False: it cannot.  A failed bracket that nobody holds is left to it,
+ * and destroyed when the driver needs the events no more: bracket_events_are_needed().
+ */
+bool bracket_overdue_add(struct bracket *b);
+void bracket_overdue_remove(struct bracket *b);
 
-/* A failed bracket, which nobody holds, stays for the driver: bracket_events_are_needed(). */
-void bracket_destroy_later(struct bracket *b);
+void bracket_destroy(struct bracket *b);
 
 #endif /* ICD_ACCESS_BRACKET_STATE_H */

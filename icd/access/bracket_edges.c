@@ -108,7 +108,7 @@ void bracket_fail(struct bracket *b, cl_int status)
 }
 
 /* The commands may run, unless the driver does not tell when they are done. */
-static void bracket_open(struct bracket *b, bool cancelled)
+static void bracket_open_gate(struct bracket *b, bool cancelled)
 {
 	if (cancelled && b->refused)
 		bracket_fail(b, b->refused);
@@ -129,7 +129,7 @@ static void bracket_on_begun(void *arg, int error)
 
 		if (cancelled)
 			bracket_end_now(b);
-		bracket_open(b, cancelled);
+		bracket_open_gate(b, cancelled);
 	}
 	bracket_put(b);
 }
@@ -167,7 +167,7 @@ void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
 		if (status < 0)
 			bracket_fail(b, status);
 		else
-			bracket_open(b, cancelled);
+			bracket_open_gate(b, cancelled);
 		bracket_put(b);
 		return;
 	}

@@ -111,8 +111,11 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 	objs[1] = memobj_get(written);
 	if (objs[0] || objs[1]) {
 		err = command_check(a, function, queue, objs, blocking && *blocking);
-		if (!err)
-			err = access_begin(a, queue, objs, 2, edges | ACCESS_BY_HOST);
+		if (!err) {
+			memobj_list_add(&a->imports, read);
+			memobj_list_add(&a->imports, written);
+			err = access_begin(a, queue, edges | ACCESS_BY_HOST);
+		}
 		if (blocking)
 			*blocking = access_blocking(a, *blocking);
 	}
@@ -123,16 +126,8 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 
 cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel kernel)
 {
-	struct memobj_list imports;
-	cl_int err = kernel_args_imports(kernel, &imports);
-
-	if (!imports.count && (a->num_wait || a->event))
-		queue_bracket_close(queue);
-	if (!err && imports.count)
-		err = access_begin(a, queue, imports.objs, imports.count,
-				   ACCESS_BOTH | ACCESS_JOIN);
-	memobj_list_put(&imports);
-	return err;
+	kernel_args_imports(kernel, &a->imports);
+	return access_begin(a, queue, ACCESS_BOTH | ACCESS_JOIN);
 }
 
 /*

@@ -94,10 +94,11 @@ cl_int CL_API_CALL layer_clReleaseCommandBufferKHR(cl_command_buffer_khr buffer)
 
 static cl_int command_buffer_check_kernel(cl_kernel kernel)
 {
-	struct memobj_list imports;
-	cl_int err = kernel_args_imports(kernel, &imports);
+	struct memobj_list imports = { .count = 0 };
+	cl_int err = CL_SUCCESS;
 
-	if (!err && imports.count)
+	kernel_args_imports(kernel, &imports);
+	if (imports.count)
 		err = command_refuse_recorded(imports.objs[0], "clCommandNDRangeKernelKHR");
 	memobj_list_put(&imports);
 	return err;
@@ -131,6 +132,6 @@ cl_int CL_API_CALL layer_clEnqueueCommandBufferKHR(cl_uint num_queues, cl_comman
 
 	if (!driver->clEnqueueCommandBufferKHR)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	queue_bracket_close_all(); /* the command buffer may use several queues */
+	queue_bracket_close_all(NULL); /* the command buffer may use several queues */
 	return driver->clEnqueueCommandBufferKHR(num_queues, queues, buffer, num_wait, wait, event);
 }

@@ -37,7 +37,7 @@ static APART cl_int mem_object_release(cl_mem mem)
 	THREAD_NO_CANCEL();
 	gone = memobj_release(mem, &import);
 	if (gone && gone->bracket)
-		queue_bracket_close_region(gone->region);
+		queue_bracket_close_all(gone->region);
 	if (import)
 		import_released(import->region);
 	err = gone || import ? memobj_watch_release(mem) : next.clReleaseMemObject(mem);

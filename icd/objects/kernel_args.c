@@ -139,13 +139,11 @@ void kernel_args_release(cl_kernel kernel)
 		kernel_args_forget(kernel);
 }
 
-cl_int kernel_args_imports(cl_kernel kernel, struct memobj_list *list)
+void kernel_args_imports(cl_kernel kernel, struct memobj_list *list)
 {
 	struct kernel_args *k = handle_table_get(&kernel_args_table, kernel);
-	bool reserved = memobj_list_reserve(list, k ? k->count : 0);
 
-	for (size_t i = 0; k && reserved && i < k->count; i++)
+	for (size_t i = 0; k && i < k->count; i++)
 		memobj_list_add(list, k->args[i].mem);
 	kernel_args_put(k);
-	return reserved ? CL_SUCCESS : memobj_list_error("kernel");
 }

@@ -130,6 +130,26 @@ bool memobj_needs_access(const struct memobj *obj)
 	return obj->bracket || memobj_needs_acquire(obj);
 }
 
+void memobj_list_add(struct memobj_list *list, cl_mem mem)
+{
+	struct memobj *obj = memobj_get(mem);
+
+	const bool is_needed = obj && memobj_needs_access(obj);
+
+	if (is_needed && list->count < MEMOBJ_LIST_MAX) {
+		list->objs[list->count++] = obj;
+		return;
+	}
+	list->left_out += is_needed;
+	memobj_put(obj);
+}
+
+void memobj_list_put(struct memobj_list *list)
+{
+	while (list->count)
+		memobj_put(list->objs[--list->count]);
+}
+
 const struct memobj *memobj_import(const struct memobj *obj)
 {
 	while (obj->parent)

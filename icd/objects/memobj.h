@@ -57,6 +57,20 @@ bool memobj_needs_acquire(const struct memobj *obj);
 /* Whether commands that use the object need a bracket, or an acquire. */
 bool memobj_needs_access(const struct memobj *obj);
 
+/* The imports that a command uses, held: those whose commands need a bracket, or an acquire. */
+#define MEMOBJ_LIST_MAX 64
+
+struct memobj_list {
+	size_t count, left_out; /* with any left out, the command must not be enqueued */
+	struct memobj *objs[MEMOBJ_LIST_MAX];
+};
+
+/* Adds @mem if it is such an import. */
+void memobj_list_add(struct memobj_list *list, cl_mem mem);
+
+/* Drops the imports, and empties the list. */
+void memobj_list_put(struct memobj_list *list);
+
 /* The driver's root object of an import, which is acquired: the handle, or a hidden buffer. */
 cl_mem memobj_root(const struct memobj *import);
 

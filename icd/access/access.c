@@ -79,14 +79,10 @@ static cl_int access_bracket(struct access *a, unsigned int edges)
 }
 
 /* Tells the context's callback why a command is not enqueued. */
-static void access_notify(cl_command_queue queue, cl_int err)
+static void access_notify(const struct memobj *import, cl_int err)
 {
-	struct context *context;
-	cl_context handle;
+	struct context *context = context_get(import->context);
 
-	if (next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(handle), &handle, NULL))
-		return;
-	context = context_get(handle);
 	context_notify(context, "access to a dma-buf", err);
 	context_put(context);
 }
@@ -113,7 +109,7 @@ cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges
 		err = access_bracket(a, edges);
 	}
 	if (err) {
-		access_notify(queue, err);
+		access_notify(a->imports.objs[0], err);
 		memobj_list_put(&a->imports);
 		return err;
 	}

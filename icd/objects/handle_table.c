@@ -124,12 +124,16 @@ void *handle_table_find(struct handle_table *table, const void *handle)
 
 void *handle_table_get(struct handle_table *table, const void *handle)
 {
+	struct handle_slots *slots = handle_table_any(table) ? table->slots : NULL;
+	const struct handle_slot *slot = slots_find(slots, handle);
 	struct handle_record *record;
 
-	if (!handle_table_has(table, handle))
+	if (!slot)
 		return NULL;
 	lock_acquire(&table->lock);
-	record = handle_table_find(table, handle);
+	if (slots != table->slots || slot->key != handle) /* changed in between */
+		slot = slots_find(table->slots, handle);
+	record = slot ? slot->record : NULL;
 	if (record)
 		handle_record_hold(record);
 	lock_release(&table->lock);

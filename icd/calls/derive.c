@@ -198,47 +198,45 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 	return derive_end(parent, "clCreateSubBuffer", mem, err, errcode_ret);
 }
 
-static cl_mem image_create_by_method(struct context *context, const struct image_request *r,
-				     struct memobj *parent, cl_int *err)
+/* A request on an import goes to its method, any other to the driver. */
+static cl_mem image_create(struct image_request *r, cl_int *errcode_ret)
 {
-	bool hides_parent = false;
-	cl_mem image;
-
-	if (!parent->method->create_image) {
-		log_error("this device makes no usable images on imported memory");
-		*err = CL_INVALID_OPERATION;
-		return NULL;
-	}
-	image = parent->method->create_image(context, parent, r, &hides_parent, err);
-	return is_created(image, *err) ? derive_record(image, parent, 0, hides_parent, err) : image;
-}
-
-static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,
-			      cl_int *errcode_ret)
-{
-	struct context *context = context_get(parent->context);
-	struct image_request r = *asked;
+	struct memobj *parent = memobj_live() && r->desc ? memobj_get(r->desc->mem_object) : NULL;
 	cl_int err = CL_SUCCESS;
-	cl_mem image;
+	struct context *context;
+	bool hides_parent = false;
+	cl_mem image = NULL;
 
+	if (!parent)
+		return r->with_properties
+			       ? next.clCreateImageWithProperties(r->context, r->properties,
+								  r->flags, r->format, r->desc,
+								  r->host_ptr, errcode_ret)
+			       : next.clCreateImage(r->context, r->flags, r->format, r->desc,
+						    r->host_ptr, errcode_ret);
 	log_clear();
-	r.flags = derive_flags(parent->region, r.flags);
-	image = image_create_by_method(context, &r, parent, &err);
+	r->flags = derive_flags(parent->region, r->flags);
+	context = context_get(parent->context);
+	if (parent->method->create_image) {
+		image = parent->method->create_image(context, parent, r, &hides_parent, &err);
+	} else {
+		log_error("this device makes no usable images on imported memory");
+		err = CL_INVALID_OPERATION;
+	}
 	context_put(context);
-	return derive_end(parent, r.function, image, err, errcode_ret);
+	if (is_created(image, err))
+		image = derive_record(image, parent, 0, hides_parent, &err);
+	return derive_end(parent, r->function, image, err, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
 				       const cl_image_format *format, const cl_image_desc *desc,
 				       void *host_ptr, cl_int *errcode_ret)
 {
-	const struct image_request r = { "clCreateImage", false,  context, NULL,
-					 flags,		  format, desc,	   host_ptr };
-	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
+	struct image_request r = { "clCreateImage", false,  context, NULL,
+				   flags,	    format, desc,    host_ptr };
 
-	if (!parent)
-		return next.clCreateImage(context, flags, format, desc, host_ptr, errcode_ret);
-	return image_on_import(&r, parent, errcode_ret);
+	return image_create(&r, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
@@ -248,18 +246,14 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
 						     const cl_image_desc *desc, void *host_ptr,
 						     cl_int *errcode_ret)
 {
-	const struct image_request r = { "clCreateImageWithProperties",
-					 true,
-					 context,
-					 properties,
-					 flags,
-					 format,
-					 desc,
-					 host_ptr };
-	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
+	struct image_request r = { "clCreateImageWithProperties",
+				   true,
+				   context,
+				   properties,
+				   flags,
+				   format,
+				   desc,
+				   host_ptr };
 
-	if (!parent)
-		return next.clCreateImageWithProperties(context, properties, flags, format, desc,
-							host_ptr, errcode_ret);
-	return image_on_import(&r, parent, errcode_ret);
+	return image_create(&r, errcode_ret);
 }

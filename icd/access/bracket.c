@@ -127,8 +127,8 @@ static void bracket_mark_end(struct bracket *b)
 	cl_int err = bracket_call_back(b, b->events.last, DONE_DUE, bracket_on_done);
 
 	if (err) {
-		b->refused = err;   /* no command runs without START ... */
-		bracket_abandon(b); /* ... and END comes too early rather than never */
+		bracket_fail(b, err); /* no command runs without START ... */
+		bracket_abandon(b);   /* ... and END comes too early rather than never */
 	} else {
 		err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
 	}

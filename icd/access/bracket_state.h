@@ -61,9 +61,7 @@ struct bracket {
 	cl_context context;
 	cl_mem mem; /* an import */
 	struct bracket_events events;
-	cl_int status;	  /* of the last command, if the last command is done */
-	bool begins_late; /* START may be on its way when the last command is done */
-	cl_int refused;	  /* why the driver does not tell when the last command is done */
+	cl_int status; /* of the last command, if the last command is done */
 	struct region_set set;
 	struct import_region *regions[]; /* of @set; and room for their access */
 };

@@ -199,7 +199,7 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 }
 
 /* A request on an import goes to its method, any other to the driver. */
-static cl_mem image_create(struct image_request *r, cl_int *errcode_ret)
+static cl_mem derive_image(struct image_request *r, cl_int *errcode_ret)
 {
 	struct memobj *parent = memobj_live() && r->desc ? memobj_get(r->desc->mem_object) : NULL;
 	cl_int err = CL_SUCCESS;
@@ -236,7 +236,7 @@ cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
 	struct image_request r = { "clCreateImage", false,  context, NULL,
 				   flags,	    format, desc,    host_ptr };
 
-	return image_create(&r, errcode_ret);
+	return derive_image(&r, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
@@ -255,5 +255,5 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
 				   desc,
 				   host_ptr };
 
-	return image_create(&r, errcode_ret);
+	return derive_image(&r, errcode_ret);
 }

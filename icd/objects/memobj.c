@@ -100,9 +100,6 @@ struct memobj *memobj_release(cl_mem mem, const struct memobj **import)
 {
 	struct memobj *gone, *obj;
 
-	*import = NULL;
-	if (!memobj_is_import(mem))
-		return NULL;
 	lock_acquire(&memobj_table.lock);
 	gone = obj = handle_table_drop(&memobj_table, mem);
 	while (obj && obj->parent) {

@@ -104,7 +104,7 @@ static inline void memobj_retain(cl_mem mem)
 }
 
 /**
- * memobj_release - the application releases @mem, perhaps an import
+ * memobj_release - the application releases @mem
  * @import: set to the record of the import, @mem or a parent of @mem, if the import leaves the
  *	table; else NULL.  Valid as long as the returned record.
  *

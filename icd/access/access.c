@@ -1,182 +1,155 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/access/access.h"
 
-#include "icd/driver_info.h"
-#include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/context.h"
 #include "icd/objects/method.h"
 #include "icd/objects/proxy_event.h"
+#include "util/cl_names.h"
+#include "util/log.h"
 
-/* The layer needs the event of the command. */
-static void access_take_event(struct access *a)
+/* The driver's objects that the imports are, each once: how many. */
+static cl_uint access_roots(const struct memobj_list *imports, cl_mem roots[MEMOBJ_LIST_MAX])
 {
-	a->app_event = a->event;
-	a->event = &a->command;
-	a->command = NULL;
+	cl_uint count = 0, at;
+
+	for (size_t i = 0; i < imports->count; i++) {
+		roots[count] = memobj_root(memobj_import(imports->objs[i]));
+		for (at = 0; roots[at] != roots[count]; at++)
+			;
+		count += at == count;
+	}
+	return count;
 }
 
-/* What a command uses. */
-struct access_use {
-	cl_command_queue queue;
-	struct memobj *const *objs;
-	size_t count;
-	unsigned int edges; /* enum access_edges */
-};
-
-/* A kernel joins the queue's open bracket.  False: the kernel needs a bracket of its own. */
-static bool access_join(struct access *a, const struct access_use *use)
+static cl_int access_acquire(struct access *a)
 {
-	a->queue = queue_bracket_enter(use->queue, use->objs, use->count, !a->event);
-	if (!a->queue)
-		return false;
-	a->bracket = queue_bracket_of(a->queue);
+	const struct method_ops *method = a->imports.objs[0]->method;
+	cl_mem roots[MEMOBJ_LIST_MAX];
+	cl_uint count = access_roots(&a->imports, roots);
+	cl_int err;
+
+	queue_bracket_close(a->queue);
+	a->acquire = NULL;
+	err = method->enqueue_acquire(a->queue, count, roots, a->num_wait, a->wait, &a->acquire);
+	if (!err && !a->acquire)
+		err = CL_INVALID_EVENT;
+	if (err)
+		log_error("the device acquires no imports: %s", cl_error_name(err));
+	a->num_wait = 1;
+	a->wait = &a->acquire;
+	return err;
+}
+
+/* The event of the release.  NULL: the driver has refused.  The command runs all the same, and has its own event. */
+static cl_event access_release(const struct access *a, const cl_event *behind)
+{
+	const struct method_ops *method = a->imports.objs[0]->method;
+	cl_mem roots[MEMOBJ_LIST_MAX];
+	cl_uint count = access_roots(&a->imports, roots);
+	cl_event release = NULL;
+	cl_int err = method->enqueue_release(a->queue, count, roots, 1, behind, &release);
+
+	next.clReleaseEvent(a->acquire);
+	if (is_created(release, err))
+		return release;
+	log_error("the device does not release imports: %s", cl_error_name(err));
+	return NULL;
+}
+
+/* A kernel joins the queue's open bracket, or the command gets a bracket of its own. */
+static cl_int access_bracket(struct access *a, unsigned int edges)
+{
+	const bool may_join = edges & ACCESS_JOIN && !a->num_wait;
+	cl_int err = CL_SUCCESS;
+
+	if (may_join)
+		a->row = queue_bracket_enter(a->queue, &a->imports, !a->event, &a->bracket);
+	if (!a->row) {
+		queue_bracket_close(a->queue);
+		/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
+		err = bracket_open(a->queue, &a->imports, edges, a->num_wait,
+				   may_join ? NULL : a->wait, &a->bracket);
+	}
+	if (err || !(edges & ACCESS_BEGIN))
+		return err;
 	a->num_wait = 1;
 	a->wait = bracket_wait_list(a->bracket);
-	access_take_event(a);
-	return true;
+	return CL_SUCCESS;
 }
 
 /* Tells the context's callback why a command is not enqueued. */
-static void access_notify(cl_command_queue queue, cl_int err)
+static void access_notify(const struct memobj *import, cl_int err)
 {
-	struct context *context;
-	cl_context handle;
+	struct context *context = context_get(import->context);
 
-	if (next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(handle), &handle, NULL))
-		return;
-	context = context_get(handle);
 	context_notify(context, "access to a dma-buf", err);
 	context_put(context);
 }
 
-static cl_int access_open(struct access *a, const struct access_use *use)
-{
-	struct bracket *b;
-	cl_int err = bracket_create(use->queue, use->objs, use->count, use->edges, &b);
-
-	if (err) {
-		access_notify(use->queue, err);
-		return err;
-	}
-	if (use->edges & ACCESS_BEGIN) {
-		err = bracket_begin(b, a->num_wait, a->wait);
-		if (err) {
-			bracket_cancel(b);
-			return err;
-		}
-		a->num_wait = 1;
-		a->wait = bracket_wait_list(b);
-	}
-	a->bracket = b;
-	access_take_event(a);
-	return CL_SUCCESS;
-}
-
-static cl_int access_bracket(struct access *a, const struct access_use *use)
-{
-	const bool may_join = use->edges & ACCESS_JOIN && !a->num_wait;
-
-	if (may_join && access_join(a, use))
-		return CL_SUCCESS;
-	queue_bracket_close(use->queue);
-	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
-	if (may_join)
-		a->wait = NULL;
-	return access_open(a, use);
-}
-
-/* The command waits for the acquire, and gives its event to the release. */
-static cl_int access_acquire(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-			     size_t count)
-{
-	cl_int err = acquired_begin(queue, objs, count, a->num_wait, a->wait, &a->acquired);
-
-	if (err)
-		access_notify(queue, err);
-	if (err || !a->acquired)
-		return err;
-	a->num_wait = 1;
-	a->wait = acquired_wait_list(a->acquired);
-	a->app_event = a->event;
-	a->event = acquired_command(a->acquired);
-	return CL_SUCCESS;
-}
-
-cl_int access_release(struct access *a, cl_int err, cl_bool blocking)
-{
-	if (!err)
-		return acquired_end(a->acquired, a->app_event, blocking);
-	acquired_cancel(a->acquired);
-	return err;
-}
-
 /* A context takes dma-bufs by one method, whose imports are bracketed or acquired. */
-cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-		    size_t count, unsigned int edges)
+cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges)
 {
-	const struct access_use use = { queue, objs, count, edges };
+	cl_int err;
 
-	if (region_set_first(objs, count))
-		return access_bracket(a, &use);
-	if (a->num_wait || a->event)
-		queue_bracket_close(queue);
-	return access_acquire(a, queue, objs, count);
+	if (!a->imports.count) {
+		if (a->num_wait || a->event)
+			queue_bracket_close(queue);
+		return CL_SUCCESS;
+	}
+	a->queue = queue;
+	a->bracket = NULL;
+	a->row = NULL;
+	if (a->imports.left_out) {
+		log_error("a command uses more than %d dma-bufs", MEMOBJ_LIST_MAX);
+		err = CL_OUT_OF_RESOURCES;
+	} else if (memobj_needs_acquire(a->imports.objs[0])) {
+		err = access_acquire(a);
+	} else {
+		err = access_bracket(a, edges);
+	}
+	if (err) {
+		access_notify(a->imports.objs[0], err);
+		memobj_list_put(&a->imports);
+		return err;
+	}
+	a->app_event = a->event;
+	a->event = &a->command;
+	a->command = NULL;
+	return CL_SUCCESS;
 }
 
-/* The command is in the queue's open bracket, which an event of the application closes. */
-static cl_int access_leave(struct access *a, cl_int err)
+/* The event that completes for the application, a reference; NULL: the command's own. */
+static cl_event access_close(struct access *a, bool is_enqueued, bool is_watched)
 {
-	cl_event command = a->command, marker = NULL;
+	cl_event marker = NULL, *wanted = is_watched ? &marker : NULL;
 
-	if (!err && a->app_event)
-		next.clRetainEvent(command);
-	if (!err)
-		bracket_add(a->bracket, command);
-	if (!err && a->app_event)
-		queue_bracket_end(a->queue, &marker);
-	queue_bracket_leave(a->queue);
-	if (!err && a->app_event)
-		proxy_event_give(marker, command, a->app_event);
-	return err;
-}
-
-/* The application wants an event, or waits, for the end of access. */
-static cl_int access_watch(struct access *a, cl_bool blocking)
-{
-	cl_int err = CL_SUCCESS;
-	cl_event marker;
-
-	next.clRetainEvent(a->command);
-	bracket_add(a->bracket, a->command);
-	bracket_end(a->bracket, &marker);
-	if (blocking)
-		err = proxy_event_wait(marker ? marker : a->command);
-	proxy_event_give(marker, a->command, err ? NULL : a->app_event);
-	return err;
+	if (!a->bracket)
+		return access_release(a, is_enqueued ? &a->command : &a->acquire);
+	if (is_watched)
+		next.clRetainEvent(a->command);
+	if (is_enqueued)
+		bracket_add(a->bracket, a->command);
+	if (!a->row)
+		bracket_end(a->bracket, wanted);
+	else
+		queue_bracket_leave(a->row, wanted);
+	return marker;
 }
 
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
 {
-	if (a->queue)
-		return access_leave(a, err);
-	if (err) {
-		bracket_cancel(a->bracket);
+	const bool is_watched = !err && (blocking || a->app_event || !a->bracket);
+	cl_event marker = access_close(a, !err, is_watched);
+
+	memobj_list_put(&a->imports);
+	if (!is_watched) {
+		if (marker)
+			next.clReleaseEvent(marker);
 		return err;
 	}
-	if (blocking || a->app_event)
-		return access_watch(a, blocking);
-	bracket_add(a->bracket, a->command);
-	bracket_end(a->bracket, NULL);
-	return CL_SUCCESS;
-}
-
-cl_int access_enqueue_wait(cl_command_queue queue, const struct memobj *obj, cl_uint num_wait,
-			   const cl_event *wait, cl_event *event)
-{
-	const cl_mem mem = obj ? memobj_import(obj)->handle : NULL;
-
-	if (!obj || obj->method->quirks & METHOD_MARKERS_WAIT || queue_is_in_order(queue))
-		return next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, event);
-	return next.clEnqueueMigrateMemObjects(queue, 1, &mem, 0, num_wait, wait, event);
+	if (blocking)
+		err = proxy_event_wait(marker ? marker : a->command);
+	proxy_event_give(marker, a->command, err ? NULL : a->app_event);
+	return err;
 }

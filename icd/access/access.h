@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that use dma-bufs whose consistency the runtime keeps.
+ * Commands that use dma-bufs whose consistency the runtime keeps, or imports that the device acquires.
  *
  *	struct access a;
  *
  *	access_none(&a, num_wait, wait, event);
- *	err = access_begin(&a, ...);
+ *	... memobj_list_add(&a.imports, mem) ...
+ *	err = access_begin(&a, queue, edges);
  *	if (err)
  *		return err;
  *	err = next.clEnqueueX(queue, ..., a.num_wait, a.wait, a.event);
@@ -16,13 +17,14 @@
  * is the marker behind the bracket.  All work is done in callbacks: no call waits, no matter which
  * thread completes the wait list.  Kernels in a row share a bracket (access/queue_bracket.h).
  *
- * Some imports are acquired before the command and released behind, outside of the bracket
- * (access/acquired.h).
+ * Imports that a device acquires have no bracket: the method enqueues the acquire before the command
+ * and the release behind it, whose event is the application's.  Each command acquires for itself, so
+ * an application that knows nothing of acquiring does nothing wrong.  If the command fails, so does
+ * the release, and the imports stay acquired until the next command that uses them.
  */
 #ifndef ICD_ACCESS_ACCESS_H
 #define ICD_ACCESS_ACCESS_H
 
-#include "icd/access/acquired.h"
 #include "icd/access/bracket.h"
 #include "icd/access/queue_bracket.h"
 #include "icd/cl_compat.h"
@@ -34,11 +36,13 @@ struct access {
 	const cl_event *wait;
 	cl_event *event;
 
-	struct bracket *bracket;     /* NULL: no bracket */
-	struct queue_bracket *queue; /* entered: @bracket is the queue's open bracket; or NULL */
+	struct memobj_list imports; /* that the command uses; none: nothing is to be done */
+	struct bracket *bracket;    /* or NULL: the imports are acquired */
+	struct queue_bracket *row;  /* entered: @bracket is the queue's open bracket; or NULL */
+	cl_command_queue queue;
 	cl_event *app_event;
 	cl_event command;
-	struct acquired *acquired; /* NULL: nothing was acquired; never with a bracket */
+	cl_event acquire;
 };
 
 /* A command that needs no bracket. */
@@ -48,21 +52,18 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 	a->num_wait = num_wait;
 	a->wait = wait;
 	a->event = event;
-	a->bracket = NULL;
-	a->queue = NULL;
-	a->acquired = NULL;
+	a->imports.count = 0;
+	a->imports.left_out = 0;
 }
 
 /**
  * access_begin - prepare a command on imports
- * @a: filled by access_none(); changed if an object needs a bracket
- * @objs: @count records, borrowed; NULL entries are skipped
- * @edges: enum access_edges; ACCESS_BY_HOST: @objs are the object that is read and the object that is written
+ * @a: filled by access_none(), with the imports; changed if there are any
+ * @edges: enum access_edges
  *
- * Returns CL_SUCCESS or an error; then the command must not be enqueued.
+ * Returns CL_SUCCESS or an error; then the command must not be enqueued, and the imports are put.
  */
-cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-		    size_t count, unsigned int edges);
+cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges);
 
 /*
  * The "blocking" argument for the driver.  A bracketed command does not block in the driver, which
@@ -70,12 +71,11 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
  */
 static inline cl_bool access_blocking(const struct access *a, cl_bool blocking)
 {
-	return a->bracket || a->acquired ? CL_FALSE : blocking;
+	return a->imports.count ? CL_FALSE : blocking;
 }
 
-/* access_end() of a bracketed command, and of a command with acquired imports. */
+/* access_end() of a command on imports. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
-cl_int access_release(struct access *a, cl_int err, cl_bool blocking);
 
 /**
  * access_end - complete what access_begin() prepared
@@ -87,16 +87,7 @@ cl_int access_release(struct access *a, cl_int err, cl_bool blocking);
  */
 static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {
-	if (a->bracket)
-		return access_finish(a, err, blocking);
-	return a->acquired ? access_release(a, err, blocking) : err;
+	return a->imports.count ? access_finish(a, err, blocking) : err;
 }
-
-/*
- * A command that only waits for its list: a marker; or, on an out-of-order queue where markers may not wait, a migration of
- * @obj, which moves nothing.  @obj: or NULL, for a marker.
- */
-cl_int access_enqueue_wait(cl_command_queue queue, const struct memobj *obj, cl_uint num_wait,
-			   const cl_event *wait, cl_event *event);
 
 #endif /* ICD_ACCESS_ACCESS_H */

@@ -19,65 +19,48 @@
 static cl_int bracket_enqueue_wait(const struct bracket *b, cl_uint num_wait, const cl_event *wait,
 				   cl_event *event)
 {
-	if (b->by_marker || b->in_order)
+	if (b->by_marker)
 		return next.clEnqueueMarkerWithWaitList(b->queue, num_wait, wait, event);
 	return next.clEnqueueMigrateMemObjects(b->queue, 1, &b->mem, 0, num_wait, wait, event);
 }
 
+/* With the regions of @imports, each once and held.  NULL: no memory, logged. */
+static struct bracket *bracket_alloc(cl_command_queue queue, const struct memobj_list *imports,
+				     unsigned int edges)
+{
+	const struct memobj *import = memobj_import(imports->objs[0]);
+	const size_t room = sizeof(struct import_region *) + sizeof(unsigned int);
+	struct bracket *b = calloc(1, sizeof(*b) + imports->count * room);
+
+	if (!b) {
+		log_error("no memory for a dma-buf bracket");
+		return NULL;
+	}
+	b->refs = 1;
+	b->edges = edges & ACCESS_BOTH;
+	b->queue = queue;
+	b->context = import->context;
+	b->mem = import->handle;
+	b->by_marker = import->method->quirks & METHOD_MARKERS_WAIT || edges & ACCESS_IN_ORDER ||
+		       queue_is_in_order(queue);
+	b->set.access = (unsigned int *)(b->regions + imports->count);
+	b->set.regions = b->regions;
+	region_set_init(&b->set, imports, edges & ACCESS_BY_HOST);
+	return b;
+}
+
 static cl_int bracket_create_events(struct bracket *b)
 {
-	cl_int err = next.clGetCommandQueueInfo(b->queue, CL_QUEUE_CONTEXT, sizeof(b->context),
-						&b->context, NULL);
+	cl_int err = CL_SUCCESS;
 
-	b->in_order = queue_is_in_order(b->queue);
-	if (!err && b->edges & ACCESS_BEGIN)
+	if (b->edges & ACCESS_BEGIN)
 		err = outcome_create(&b->events.gate, b->context);
 	if (!err && b->edges & ACCESS_END)
 		err = outcome_create(&b->events.ended, b->context);
 	return err;
 }
 
-static struct bracket *bracket_alloc(struct memobj *const *objs, size_t count, bool by_host)
-{
-	struct bracket *b = calloc(1, sizeof(*b));
-
-	if (!b) {
-		log_error("no memory for a dma-buf bracket");
-		return NULL;
-	}
-	if (!region_set_init(&b->set, objs, count, by_host)) {
-		free(b);
-		return NULL;
-	}
-	b->refs = 1;
-	return b;
-}
-
-cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t count,
-		      unsigned int edges, struct bracket **bracket)
-{
-	struct bracket *b = bracket_alloc(objs, count, edges & ACCESS_BY_HOST);
-	const struct memobj *import;
-	cl_int err;
-
-	if (!b)
-		return CL_OUT_OF_HOST_MEMORY;
-	import = memobj_import(region_set_first(objs, count));
-	b->edges = edges & ACCESS_BOTH;
-	b->queue = queue;
-	b->mem = import->handle;
-	b->by_marker = import->method->quirks & METHOD_MARKERS_WAIT;
-	err = error_to_cl(region_set_check(&b->set));
-	if (!err)
-		err = bracket_create_events(b);
-	if (err)
-		bracket_put(b);
-	else
-		*bracket = b;
-	return err;
-}
-
-cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
+static cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 {
 	cl_int err = bracket_enqueue_wait(b, num_wait, wait, &b->events.ready);
 
@@ -92,9 +75,24 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 	return err;
 }
 
-bool bracket_is_started(const struct bracket *b)
+cl_int bracket_open(cl_command_queue queue, const struct memobj_list *imports, unsigned int edges,
+		    cl_uint num_wait, const cl_event *wait, struct bracket **bracket)
 {
-	return atomic_load(&b->state) & STARTED;
+	struct bracket *b = bracket_alloc(queue, imports, edges);
+	cl_int err;
+
+	if (!b)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = error_to_cl(region_set_check(&b->set));
+	if (!err)
+		err = bracket_create_events(b);
+	if (!err && edges & ACCESS_BEGIN)
+		err = bracket_begin(b, num_wait, wait);
+	if (err)
+		bracket_end(b, NULL);
+	else
+		*bracket = b;
+	return err;
 }
 
 const cl_event *bracket_wait_list(const struct bracket *b)
@@ -102,19 +100,15 @@ const cl_event *bracket_wait_list(const struct bracket *b)
 	return &b->events.gate.event;
 }
 
-bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count)
+bool bracket_admits(struct bracket *b, const struct memobj_list *imports)
 {
-	return region_set_covers(&b->set, objs, count);
+	return !(atomic_load(&b->state) & STARTED) && region_set_covers(&b->set, imports) &&
+	       bracket_events_reserve(&b->events);
 }
 
 bool bracket_uses(const struct bracket *b, const struct import_region *region)
 {
-	return region_set_has(&b->set, region);
-}
-
-bool bracket_reserve(struct bracket *b)
-{
-	return bracket_events_reserve(&b->events);
+	return region_set_serves(&b->set, region, 0);
 }
 
 void bracket_add(struct bracket *b, cl_event command)
@@ -131,9 +125,10 @@ bool bracket_is_empty(const struct bracket *b)
 static void bracket_mark_end(struct bracket *b)
 {
 	cl_int err = bracket_call_back(b, b->events.last, DONE_DUE, bracket_on_done);
+
 	if (err) {
-		b->refused = err;   /* no command runs without START ... */
-		bracket_abandon(b); /* ... and END comes too early rather than never */
+		bracket_fail(b, err); /* no command runs without START ... */
+		bracket_abandon(b);   /* ... and END comes too early rather than never */
 	} else {
 		err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
 	}
@@ -151,27 +146,24 @@ static void bracket_arm(struct bracket *b)
 	failure = outcome_arm(&b->events.gate);
 	if (failure)
 		bracket_done(b, failure);
-	if (!bracket_watch_overdue(b))
+	if (!bracket_overdue_add(b))
 		bracket_ask_now(b);
 }
 
 void bracket_end(struct bracket *b, cl_event *marker)
 {
-	if (b->edges == ACCESS_END) /* of an unmap: the map's bracket has begun access */
-		atomic_fetch_or(&b->state, BEGUN);
-	if (b->edges & ACCESS_END)
-		bracket_mark_end(b);
+	if (!b->events.last) {
+		bracket_abandon(b);
+	} else {
+		if (b->edges == ACCESS_END) /* of an unmap: the map's bracket has begun access */
+			atomic_fetch_or(&b->state, BEGUN);
+		if (b->edges & ACCESS_END)
+			bracket_mark_end(b);
+	}
 	if (marker && b->events.marker)
 		next.clRetainEvent(b->events.marker);
 	if (marker)
 		*marker = b->events.marker;
-	bracket_arm(b);
-	bracket_put(b);
-}
-
-void bracket_cancel(struct bracket *b)
-{
-	bracket_abandon(b);
 	bracket_arm(b);
 	bracket_put(b);
 }

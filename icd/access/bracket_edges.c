@@ -23,9 +23,9 @@ void bracket_put(struct bracket *b)
 {
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	overdue_remove(&b->overdue);
+	bracket_overdue_remove(b);
 	if (atomic_load(&b->state) & FAILED)
-		bracket_destroy_later(b);
+		bracket_overdue_add(b);
 	else
 		bracket_destroy(b);
 }
@@ -63,8 +63,6 @@ static void bracket_on_ended(void *arg, int error)
 
 	if (error)
 		bracket_notify(b, error);
-	if (!b->begins_late)
-		region_set_put(&b->set); /* a driver that does not call back keeps the bracket */
 	if (error || status < 0)
 		atomic_fetch_or(&b->state, FAILED);
 	outcome_set(&b->events.ended, error ? error_to_cl(error) : status);
@@ -88,7 +86,6 @@ void bracket_done(struct bracket *b, cl_int status)
 	if (state & ENDING)
 		return;
 	b->status = status;
-	b->begins_late = (state & (STARTED | BEGUN)) == STARTED;
 	bracket_hold(b);
 	if (!(state & BEGUN)) {
 		bracket_on_ended(b, 0);
@@ -107,15 +104,6 @@ void bracket_fail(struct bracket *b, cl_int status)
 		bracket_done(b, status);
 }
 
-/* The commands may run, unless the driver does not tell when they are done. */
-static void bracket_open(struct bracket *b, bool cancelled)
-{
-	if (cancelled && b->refused)
-		bracket_fail(b, b->refused);
-	else
-		outcome_set(&b->events.gate, CL_COMPLETE);
-}
-
 /* Access has begun, or could not. */
 static void bracket_on_begun(void *arg, int error)
 {
@@ -129,7 +117,7 @@ static void bracket_on_begun(void *arg, int error)
 
 		if (cancelled)
 			bracket_end_now(b);
-		bracket_open(b, cancelled);
+		outcome_set(&b->events.gate, CL_COMPLETE);
 	}
 	bracket_put(b);
 }
@@ -163,18 +151,18 @@ void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
 		return;
 	cancelled = atomic_fetch_or(&b->state, STARTED) & ENDING;
 	status = bracket_real_status(event, status);
-	if (status < 0 || cancelled) {
-		if (status < 0)
-			bracket_fail(b, status);
-		else
-			bracket_open(b, cancelled);
-		bracket_put(b);
+	if (status >= 0 && !cancelled) {
+		error = import_bracket_async(IMPORT_BEGIN, b->set.regions, b->set.access,
+					     b->set.count, bracket_on_begun, b);
+		if (error)
+			bracket_on_begun(b, error);
 		return;
 	}
-	error = import_bracket_async(IMPORT_BEGIN, b->set.regions, b->set.access, b->set.count,
-				     bracket_on_begun, b);
-	if (error)
-		bracket_on_begun(b, error);
+	if (status < 0)
+		bracket_fail(b, status);
+	else
+		outcome_set(&b->events.gate, CL_COMPLETE); /* no command waits for it */
+	bracket_put(b);
 }
 
 void CL_CALLBACK bracket_on_done(cl_event event, cl_int status, void *arg)

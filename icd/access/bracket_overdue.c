@@ -1,6 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brackets whose driver does not call back for commands that fail: PoCL 3.1 to 6.0. */
+/*
+ * Brackets whose driver does not call back for commands that fail: PoCL 3.1 to 6.0.  The idle thread asks for
+ * brackets that have waited for a tenth of a second, some times a second.
+ */
 #include "icd/access/bracket_state.h"
+#include "util/idle.h"
+#include "util/lock.h"
+
+#define PERIOD_MS 64
+#define BATCH 64
+
+static void bracket_overdue_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(bracket_overdue_lock, LOCK_LAST, bracket_overdue_in_child); /* the list */
+/* The bracket that was added or asked longest ago comes first. */
+static struct list
+	bracket_overdue_list GUARDED_BY(bracket_overdue_lock) = LIST_INIT(bracket_overdue_list);
+static unsigned int bracket_overdue_round GUARDED_BY(bracket_overdue_lock);
+
+/* The brackets are the parent's: a child does not ask the parent's driver. */
+static void bracket_overdue_in_child(struct lock *lock)
+{
+	(void)lock;
+	for (struct list *link; (link = list_take(&bracket_overdue_list));)
+		container_of(link, struct bracket, overdue)->is_overdue = false;
+}
+
+static void bracket_overdue_append(struct bracket *b) REQUIRES(bracket_overdue_lock)
+{
+	b->round = bracket_overdue_round;
+	b->is_overdue = true;
+	list_add(&bracket_overdue_list, &b->overdue);
+}
 
 void bracket_ask_now(struct bracket *b)
 {
@@ -17,26 +48,22 @@ void bracket_ask_now(struct bracket *b)
 		bracket_done(b, status);
 }
 
-static bool bracket_overdue_hold(struct overdue *o)
-{
-	struct bracket *b = container_of(o, struct bracket, overdue);
-	unsigned int refs = atomic_load(&b->refs);
-
-	while (refs && !atomic_compare_exchange_weak(&b->refs, &refs, refs + 1))
-		;
-	return refs;
-}
-
 /*
  * The bracket learns of a failed command, whether the driver calls back or not.  If an event is
  * complete or failed, and the driver has no reference to the event, no callback will come.
  */
-static void bracket_overdue_ask(struct overdue *o)
+static void bracket_overdue_ask(struct bracket *b)
 {
-	struct bracket *b = container_of(o, struct bracket, overdue);
 	unsigned int state = atomic_load(&b->state);
 	cl_int status;
 
+	if (b->is_leftover) {
+		if (bracket_events_are_needed(&b->events))
+			return;
+		bracket_overdue_remove(b);
+		bracket_destroy(b);
+		return;
+	}
 	bracket_ask_now(b);
 	status = state & READY_DUE ? bracket_event_outcome(b->events.ready) : CL_QUEUED;
 	if (status <= CL_COMPLETE && !bracket_events_ready_is_in_use(&b->events))
@@ -47,32 +74,78 @@ static void bracket_overdue_ask(struct overdue *o)
 	bracket_put(b);
 }
 
-bool bracket_watch_overdue(struct bracket *b)
+/* False: the bracket is about to be removed. */
+static bool bracket_overdue_hold(struct bracket *b)
 {
-	static const struct overdue_ops ops = { bracket_overdue_hold, bracket_overdue_ask };
+	unsigned int refs = atomic_load(&b->refs);
 
-	return overdue_add(&b->overdue, &ops);
+	while (refs && !atomic_compare_exchange_weak(&b->refs, &refs, refs + 1))
+		;
+	return refs || b->is_leftover;
 }
 
-static bool bracket_leftover_hold(struct overdue *o)
+/* Brackets of the round before the last or of an earlier round, held unless they are left over.  How many. */
+static size_t bracket_overdue_take(struct bracket *taken[BATCH])
 {
-	(void)o;
-	return true;
+	size_t count = 0;
+
+	lock_acquire(&bracket_overdue_lock);
+	while (count < BATCH && !list_is_empty(&bracket_overdue_list)) {
+		struct bracket *b =
+			container_of(bracket_overdue_list.next, struct bracket, overdue);
+
+		if (bracket_overdue_round - b->round < 2)
+			break;
+		list_remove(&b->overdue);
+		bracket_overdue_append(b);
+		if (bracket_overdue_hold(b))
+			taken[count++] = b;
+	}
+	lock_release(&bracket_overdue_lock);
+	return count;
 }
 
-static void bracket_leftover_ask(struct overdue *o)
+static bool bracket_overdue_tick(void)
 {
-	struct bracket *b = container_of(o, struct bracket, overdue);
+	struct bracket *taken[BATCH];
+	size_t count;
+	bool any;
 
-	if (bracket_events_are_needed(&b->events))
+	lock_acquire(&bracket_overdue_lock);
+	any = !list_is_empty(&bracket_overdue_list);
+	bracket_overdue_round++;
+	lock_release(&bracket_overdue_lock);
+	do {
+		count = bracket_overdue_take(taken);
+		for (size_t i = 0; i < count; i++)
+			bracket_overdue_ask(taken[i]);
+	} while (count == BATCH);
+	return any;
+}
+
+bool bracket_overdue_add(struct bracket *b)
+{
+	static struct idle_watcher watcher = { .tick = bracket_overdue_tick,
+					       .period_ms = PERIOD_MS };
+	static atomic_bool is_watched;
+	bool is_first;
+
+	lock_acquire(&bracket_overdue_lock);
+	is_first = list_is_empty(&bracket_overdue_list);
+	b->is_leftover = !atomic_load(&b->refs);
+	bracket_overdue_append(b);
+	lock_release(&bracket_overdue_lock);
+	if (is_first || !atomic_load(&is_watched))
+		atomic_store(&is_watched, idle_watch(&watcher));
+	return atomic_load(&is_watched);
+}
+
+void bracket_overdue_remove(struct bracket *b)
+{
+	if (!b->is_overdue)
 		return;
-	overdue_remove(o);
-	bracket_destroy(b);
-}
-
-void bracket_destroy_later(struct bracket *b)
-{
-	static const struct overdue_ops ops = { bracket_leftover_hold, bracket_leftover_ask };
-
-	overdue_add(&b->overdue, &ops);
+	lock_acquire(&bracket_overdue_lock);
+	list_remove(&b->overdue);
+	b->is_overdue = false;
+	lock_release(&bracket_overdue_lock);
 }

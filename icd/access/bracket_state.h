@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of a bracket, for its files: bracket.c enqueues, bracket_edges.c runs START and END,
- * and bracket_overdue.c asks drivers that do not call back.
+ * bracket_events.c keeps the events, and bracket_overdue.c asks drivers that do not call back.
  */
 #ifndef ICD_ACCESS_BRACKET_STATE_H
 #define ICD_ACCESS_BRACKET_STATE_H
@@ -9,8 +9,35 @@
 #include <stdatomic.h>
 
 #include "icd/access/bracket.h"
-#include "icd/access/bracket_events.h"
-#include "icd/access/overdue.h"
+#include "icd/access/region_set.h"
+#include "util/list.h"
+
+/*
+ * A user event whose failure waits until all commands behind the event are enqueued.
+ *
+ * With some drivers (PoCL 3.1) a command that is enqueued behind a failed event never runs and
+ * never fails: the command hangs, and so does clFinish().  So a failure is kept until the outcome
+ * is armed.  Whichever comes second, outcome_arm() or the failure, fails the event.
+ * Success is never kept.  Only the first status counts.
+ */
+struct outcome {
+	cl_event event;	  /* NULL: no command waits for the outcome */
+	atomic_int state; /* enum outcome_state, or the kept failure */
+};
+
+/*
+ * Kept until the end of the bracket, also events of commands that the gate may still
+ * fail: PoCL 3.1 aborts when a command fails whose event has no owner.
+ */
+struct bracket_events {
+	struct outcome gate, ended; /* for the edges that the bracket has */
+	cl_event ready;		    /* the marker in front of the gate */
+	cl_event marker;	    /* the marker behind "ended" */
+	cl_event last;		    /* of the last command */
+	cl_event *held;		    /* of the commands before the last */
+	size_t num_held, room;
+	unsigned int questions; /* bracket_events_are_needed() */
+};
 
 enum bracket_state {
 	STARTED = 1 << 0,   /* START is on its way, and does not cover later commands */
@@ -23,23 +50,24 @@ enum bracket_state {
 
 /* References: the thread that enqueues, START until the gate is open, and END. */
 struct bracket {
-	struct overdue overdue;
+	struct list overdue; /* bracket_overdue.c's, as the three below */
+	unsigned int round;  /* when it was added, or asked */
+	bool is_overdue, is_leftover;
 	atomic_uint refs;
 	atomic_uint state; /* enum bracket_state */
 	unsigned int edges;
-	bool in_order;
-	bool by_marker; /* the driver's markers wait for their wait list on any queue */
+	bool by_marker; /* the queue's markers wait for their wait list */
 	cl_command_queue queue;
 	cl_context context;
 	cl_mem mem; /* an import */
 	struct bracket_events events;
-	cl_int status;	  /* of the last command, if the last command is done */
-	bool begins_late; /* START may be on its way when the last command is done */
-	cl_int refused;	  /* why the driver does not tell when the last command is done */
+	cl_int status; /* of the last command, if the last command is done */
 	struct region_set set;
+	struct import_region *regions[]; /* of @set; and room for their access */
 };
 
 void bracket_put(struct bracket *b);
+void bracket_destroy(struct bracket *b);
 
 /* Ends access, now or once it has begun, unless an END is on its way. */
 void bracket_abandon(struct bracket *b);
@@ -60,16 +88,51 @@ void bracket_done(struct bracket *b, cl_int status);
 /* Fails the commands.  PoCL 3.1 does not say that failed commands are done. */
 void bracket_fail(struct bracket *b, cl_int status);
 
-/*
- * A driver that does not call back for commands that fail (PoCL 3.1) is asked: now for commands
- * that may have failed before, and later by a thread, for all.  False: the thread cannot ask.
- */
-bool bracket_watch_overdue(struct bracket *b);
+/* A driver that does not call back for commands that fail (PoCL 3.1) is asked: for those that may have failed before. */
 void bracket_ask_now(struct bracket *b);
 
-void bracket_destroy(struct bracket *b);
+/*
+ * The idle thread asks for all from now on.  False: it cannot.  A failed bracket that nobody holds is left to it,
+ * and destroyed when the driver needs the events no more: bracket_events_are_needed().
+ */
+bool bracket_overdue_add(struct bracket *b);
+void bracket_overdue_remove(struct bracket *b);
 
-/* A failed bracket, which nobody holds, stays for the driver: bracket_events_are_needed(). */
-void bracket_destroy_later(struct bracket *b);
+cl_int outcome_create(struct outcome *outcome, cl_context context);
+
+/* Sets success, or the failure @status < 0.  Whether the event has failed by the call. */
+bool outcome_set(struct outcome *outcome, cl_int status);
+
+/* All commands behind the event are enqueued.  Returns the failure if the event has failed by the call, or 0. */
+cl_int outcome_arm(struct outcome *outcome);
+
+/* Room for one more command.  False: no memory. */
+bool bracket_events_reserve(struct bracket_events *e);
+
+/* A command is the last one now; takes over the reference to @command. */
+void bracket_events_add(struct bracket_events *e, cl_event command);
+
+/*
+ * Whether the driver still uses the events of a failed bracket.  PoCL 3.1 calls back for a command before it tells
+ * the commands that wait for it, which a failure in the callback has ended already: if nobody holds their events, it
+ * uses them after their end.  It drops its references last.  Asked 16 times, after the marker in front is done, the
+ * answer is no.
+ */
+bool bracket_events_are_needed(struct bracket_events *e);
+
+/* Whether the driver has references to an event. */
+bool bracket_events_ready_is_in_use(const struct bracket_events *e);
+bool bracket_events_last_is_in_use(const struct bracket_events *e);
+
+void bracket_events_put(struct bracket_events *e);
+
+/* CL_QUEUED if the driver does not tell. */
+cl_int bracket_event_status(cl_event event);
+
+/*
+ * The same, for those who are not called back: Intel's CPU runtime (2026.22) calls a failed command
+ * complete, and a wait for it returns the failure, at once.
+ */
+cl_int bracket_event_outcome(cl_event event);
 
 #endif /* ICD_ACCESS_BRACKET_STATE_H */

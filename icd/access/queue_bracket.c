@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/access/queue_bracket_state.h"
+#include "icd/access/queue_bracket.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "icd/driver_info.h"
 #include "icd/layer.h"
+#include "icd/objects/handle_table.h"
 #include "util/idle.h"
+
+struct queue_bracket {
+	struct handle_record record;
+	cl_command_queue queue;
+	pthread_mutex_t mutex; /* all below; taken before other locks */
+	struct bracket *open;
+	bool fresh; /* a kernel came since the last tick */
+	bool entered; /* the mutex's owner is in the driver, with the bracket or a kernel that joins */
+	bool close_left; /* the bracket is to be closed when the owner leaves the driver */
+};
 
 static void queue_bracket_in_child(struct lock *lock);
 
-HANDLE_TABLE_DEFINE(queue_bracket_table, queue_bracket_in_child);
+static HANDLE_TABLE_DEFINE(queue_bracket_table,
+			   queue_bracket_in_child); /* cl_command_queue -> struct queue_bracket */
 static atomic_bool forbidden;
 atomic_uint queue_bracket_count;
 
@@ -26,12 +39,9 @@ static void queue_bracket_in_child(struct lock *lock)
 
 static struct queue_bracket *queue_bracket_create(cl_command_queue queue)
 {
-	struct queue_bracket *q;
 	pthread_mutexattr_t recursive;
+	struct queue_bracket *q = calloc(1, sizeof(*q));
 
-	if (!queue || !queue_is_in_order(queue))
-		return NULL;
-	q = calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
 	q->queue = queue;
@@ -48,18 +58,13 @@ static void queue_bracket_destroy(struct queue_bracket *q)
 	free(q);
 }
 
-void queue_bracket_put(struct queue_bracket *q)
+static void queue_bracket_put(struct queue_bracket *q)
 {
 	if (q && handle_record_put(&q->record))
 		queue_bracket_destroy(q);
 }
 
-struct queue_bracket *queue_bracket_get(cl_command_queue queue)
-{
-	return handle_table_get(&queue_bracket_table, queue);
-}
-
-/* The record of @queue, added if needed; NULL: no memory, or no queue that is in order. */
+/* The record of @queue, added if needed; NULL: no memory. */
 static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
 {
 	struct queue_bracket *made = queue_bracket_create(queue), *q;
@@ -72,103 +77,146 @@ static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
 	return q;
 }
 
-struct bracket *queue_bracket_of(const struct queue_bracket *q)
-{
-	return q->open;
-}
-
 /*
  * With the queue's mutex.  The count is lowered last: a thread that finds no open bracket goes
  * straight to the driver, and the marker has to be in the queue by then.
  */
-void queue_bracket_end(struct queue_bracket *q, cl_event *marker)
+static void queue_bracket_close_locked(struct queue_bracket *q, cl_event *marker)
 {
 	struct bracket *b = q->open;
 
+	if (!b)
+		return;
 	q->open = NULL;
-	if (bracket_is_empty(b))
-		bracket_cancel(b);
-	else
-		bracket_end(b, marker);
+	bracket_end(b, marker);
 	atomic_fetch_sub(&queue_bracket_count, 1);
 }
 
-void queue_bracket_close_locked(struct queue_bracket *q)
+/* A driver may call the application in the middle of an enqueue: the bracket is closed later. */
+static void queue_bracket_close_or_defer(struct queue_bracket *q)
 {
-	if (q->open)
-		queue_bracket_end(q, NULL);
+	if (q->entered)
+		q->close_left = true;
+	else
+		queue_bracket_close_locked(q, NULL);
 }
 
-void queue_bracket_leave(struct queue_bracket *q)
+void queue_bracket_close_slowly(cl_command_queue queue)
 {
-	q->entered = false;
-	if (q->open && (q->close_left || bracket_is_empty(q->open))) /* the command was refused */
-		queue_bracket_close_locked(q);
-	q->close_left = false;
+	struct queue_bracket *q = handle_table_get(&queue_bracket_table, queue);
+
+	if (!q)
+		return;
+	pthread_mutex_lock(&q->mutex);
+	queue_bracket_close_or_defer(q);
 	pthread_mutex_unlock(&q->mutex);
 	queue_bracket_put(q);
 }
 
 /*
- * With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own.  The driver is asked
- * again, because an older queue at the same address may have left the record.
+ * A driver may block in a flush, and the application's commands must not wait for the flush.  So
+ * the mutex is released; a reference keeps the queue alive.
  */
-static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *objs, size_t count)
+static void queue_bracket_flush(struct queue_bracket *q)
 {
-	struct bracket *b;
+	if (next.clRetainCommandQueue(q->queue))
+		return;
+	pthread_mutex_unlock(&q->mutex);
+	next.clFlush(q->queue);
+	next.clReleaseCommandQueue(q->queue);
+	pthread_mutex_lock(&q->mutex);
+}
 
-	if (!queue_is_in_order(q->queue) || bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
+/*
+ * Closes the bracket if no kernel came since the last tick.  Then flushes the queue, because an
+ * application that has flushed the queue does not flush again.
+ */
+static void queue_bracket_close_idle(struct queue_bracket *q)
+{
+	bool idles = q->open && !q->fresh;
+
+	q->fresh = false;
+	if (!idles)
+		return;
+	queue_bracket_close_locked(q, NULL);
+	queue_bracket_flush(q);
+}
+
+/* A queue whose mutex is taken is not idle: a thread enqueues just now. */
+static bool queue_bracket_tick(void)
+{
+	struct handle_cursor cursor = { 0 };
+	struct queue_bracket *q;
+
+	while ((q = handle_table_next(&queue_bracket_table, &cursor))) {
+		if (!pthread_mutex_trylock(&q->mutex)) {
+			queue_bracket_close_idle(q);
+			pthread_mutex_unlock(&q->mutex);
+		}
+		queue_bracket_put(q);
+	}
+	return queue_bracket_any();
+}
+
+static struct idle_watcher queue_bracket_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
+
+void queue_bracket_leave(struct queue_bracket *q, cl_event *marker)
+{
+	q->entered = false;
+	if (marker || q->close_left ||
+	    bracket_is_empty(q->open)) /* empty: the command was refused */
+		queue_bracket_close_locked(q, marker);
+	q->close_left = false;
+	pthread_mutex_unlock(&q->mutex);
+	queue_bracket_put(q);
+}
+
+/* With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own. */
+static void queue_bracket_open(struct queue_bracket *q, const struct memobj_list *imports)
+{
+	if (!queue_is_in_order(q->queue))
 		return;
 	/* Counted before idle_watch(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
 	if (atomic_load(&forbidden) || !idle_watch(&queue_bracket_watcher) ||
-	    bracket_begin(b, 0, NULL)) {
+	    bracket_open(q->queue, imports, ACCESS_BOTH | ACCESS_IN_ORDER, 0, NULL, &q->open))
 		atomic_fetch_sub(&queue_bracket_count, 1);
-		bracket_cancel(b);
-		return;
-	}
-	q->open = b;
 }
 
-static bool queue_bracket_is_usable(const struct queue_bracket *q, struct memobj *const *objs,
-				    size_t count)
-{
-	return bracket_admits(q->open, objs, count) && !bracket_is_started(q->open) &&
-	       bracket_reserve(q->open);
-}
-
-/* With the queue's mutex.  A driver may call the application in any of its functions. */
-static bool queue_bracket_prepare(struct queue_bracket *q, struct memobj *const *objs, size_t count,
+/* With the mutex.  A driver may call the application in any of its functions: then it has entered. */
+static bool queue_bracket_prepare(struct queue_bracket *q, const struct memobj_list *imports,
 				  bool may_open)
 {
 	if (q->entered)
 		return false;
 	q->entered = true;
-	if (q->open && !queue_bracket_is_usable(q, objs, count))
-		queue_bracket_close_locked(q);
+	if (q->open && !bracket_admits(q->open, imports))
+		queue_bracket_close_locked(q, NULL);
 	if (!q->open && may_open)
-		queue_bracket_open(q, objs, count);
+		queue_bracket_open(q, imports);
 	q->fresh = true;
 	q->entered = q->open;
 	return q->open;
 }
 
-struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj *const *objs,
-					  size_t count, bool may_open)
+struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct memobj_list *imports,
+					  bool may_open, struct bracket **open)
 {
 	struct queue_bracket *q;
 
 	may_open = may_open && !atomic_load_explicit(&forbidden, memory_order_relaxed);
 	if (!may_open && !queue_bracket_any())
 		return NULL;
-	q = queue_bracket_get(queue);
+	q = handle_table_get(&queue_bracket_table, queue);
 	if (!q && may_open)
 		q = queue_bracket_add(queue);
 	if (!q)
 		return NULL;
 	pthread_mutex_lock(&q->mutex);
-	if (queue_bracket_prepare(q, objs, count, may_open))
+	if (queue_bracket_prepare(q, imports, may_open)) {
+		*open = q->open;
 		return q;
+	}
 	pthread_mutex_unlock(&q->mutex);
 	queue_bracket_put(q);
 	return NULL;
@@ -203,10 +251,26 @@ void queue_bracket_forget(cl_command_queue queue)
 		queue_bracket_remove(queue);
 }
 
+void queue_bracket_close_all(const struct import_region *region)
+{
+	struct handle_cursor cursor = { 0 };
+	struct queue_bracket *q;
+
+	if (!queue_bracket_any())
+		return;
+	while ((q = handle_table_next(&queue_bracket_table, &cursor))) {
+		pthread_mutex_lock(&q->mutex);
+		if (q->open && (!region || bracket_uses(q->open, region)))
+			queue_bracket_close_or_defer(q);
+		pthread_mutex_unlock(&q->mutex);
+		queue_bracket_put(q);
+	}
+}
+
 void queue_bracket_forbid(void)
 {
 	atomic_store(&forbidden, true);
 	/* queue_bracket_open() counts first, then looks: at least one side sees the other side. */
 	atomic_thread_fence(memory_order_seq_cst);
-	queue_bracket_close_all();
+	queue_bracket_close_all(NULL);
 }

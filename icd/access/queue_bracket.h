@@ -43,21 +43,18 @@ static inline bool queue_bracket_any(void)
 
 /**
  * queue_bracket_enter - let a kernel without a wait list use the open bracket of its queue
- * @objs: @count records or NULL, of which one needs a bracket
+ * @imports: that the kernel uses, not empty
  * @may_open: open a bracket if no open bracket admits the kernel
+ * @open: set to the bracket on success
  *
  * An open bracket that does not admit the kernel is closed.  Returns NULL, or the queue's record, locked:
- * the caller enqueues the kernel at once, and then calls queue_bracket_leave().
+ * the caller enqueues the kernel at once, adds it, and then calls queue_bracket_leave().
  */
-struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj *const *objs,
-					  size_t count, bool may_open);
+struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct memobj_list *imports,
+					  bool may_open, struct bracket **open);
 
-/* The open bracket.  Any thread that has entered. */
-struct bracket *queue_bracket_of(const struct queue_bracket *q);
-
-/* Closes the bracket that was entered; @marker: as bracket_end(). */
-void queue_bracket_end(struct queue_bracket *q, cl_event *marker);
-void queue_bracket_leave(struct queue_bracket *q);
+/* @marker: NULL, or closes the bracket, as bracket_end(). */
+void queue_bracket_leave(struct queue_bracket *q, cl_event *marker);
 
 /* Before a call by which the application could observe that commands of the queue are complete. */
 void queue_bracket_close_slowly(cl_command_queue queue);
@@ -68,11 +65,8 @@ static inline void queue_bracket_close(cl_command_queue queue)
 		queue_bracket_close_slowly(queue);
 }
 
-/* Closes the brackets of all queues. */
-void queue_bracket_close_all(void);
-
-/* Before the application gives its last handle of memory away. */
-void queue_bracket_close_region(const struct import_region *region);
+/* Closes the brackets of all queues that use @region, before the application gives it away; NULL: all brackets. */
+void queue_bracket_close_all(const struct import_region *region);
 
 /* The application is about to release a queue, perhaps for the last time. */
 void queue_bracket_forget(cl_command_queue queue);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The regions of a command that need a bracket, each once and held, with the access for the kernel.
- */
+/* The regions of a bracket, each once and held, with the access of its commands. */
 #ifndef ICD_ACCESS_REGION_SET_H
 #define ICD_ACCESS_REGION_SET_H
 
@@ -9,27 +7,20 @@
 
 struct region_set {
 	size_t count;
-	struct import_region **regions;
-	unsigned int *access; /* enum import_access of each */
+	struct import_region **regions; /* the caller's, as @access: room for all */
+	unsigned int *access;		/* enum import_access of each */
 };
 
-/* The first of @objs, @count records or NULL, that needs a bracket; or NULL. */
-const struct memobj *region_set_first(struct memobj *const *objs, size_t count);
-
-/**
- * region_set_init - hold the regions of the objects that need a bracket
- * @by_host: the access is all that the memory permits, not what its flags say of kernels
- *
- * Returns false without memory, logged.  Undone by region_set_put().
- */
-bool region_set_init(struct region_set *set, struct memobj *const *objs, size_t count,
-		     bool by_host);
+/* Holds the regions of imports.  @by_host: ACCESS_BY_HOST.  Undone by region_set_put(). */
+void region_set_init(struct region_set *set, const struct memobj_list *imports, bool by_host);
 void region_set_put(struct region_set *set);
 
-bool region_set_has(const struct region_set *set, const struct import_region *region);
+/* Whether @set has a region, with an access. */
+bool region_set_serves(const struct region_set *set, const struct import_region *region,
+		       unsigned int access);
 
-/* Whether @set has the regions of all objects that need a bracket, with the access of kernels. */
-bool region_set_covers(const struct region_set *set, struct memobj *const *objs, size_t count);
+/* Whether @set has the regions of all imports, with the access of kernels. */
+bool region_set_covers(const struct region_set *set, const struct memobj_list *imports);
 
 /* 0; or a negative errno, logged: a region can no longer be bracketed. */
 int region_set_check(const struct region_set *set);

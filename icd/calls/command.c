@@ -8,7 +8,8 @@
 #include "icd/objects/kernel_args.h"
 #include "util/log.h"
 
-cl_int command_refuse(const struct memobj *obj, const char *function)
+/* Tells the context's callback that @function is refused, for the reason in the log: CL_INVALID_OPERATION. */
+static cl_int command_refuse(const struct memobj *obj, const char *function)
 {
 	struct context *context = context_get(obj->context);
 
@@ -42,12 +43,25 @@ static cl_int command_check_objects(const struct memobj *read, const struct memo
 	return command_refuse(written, function);
 }
 
+cl_int command_refuse_recorded(const struct memobj *obj, const char *function)
+{
+	log_error("a command buffer cannot use memory that is synchronized around each command; "
+		  "enqueue the command%s",
+		  obj->bracket ? ", or import the dma-buf with "
+				 "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM CL_FALSE"
+			       : "");
+	return command_refuse(obj, function);
+}
+
 cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written)
 {
 	struct memobj *objs[] = { memobj_get(read), memobj_get(written) };
 	cl_int err = objs[0] || objs[1] ? command_check_objects(objs[0], objs[1], function)
 					: CL_SUCCESS;
 
+	for (int i = 0; i < 2 && !err; i++)
+		if (objs[i] && memobj_needs_access(objs[i]))
+			err = command_refuse_recorded(objs[i], function);
 	memobj_put(objs[0]);
 	memobj_put(objs[1]);
 	return err;
@@ -89,7 +103,7 @@ static cl_int command_check(const struct access *a, const char *function, cl_com
 cl_int command_begin_host(struct access *a, const char *function, cl_command_queue queue,
 			  cl_mem read, cl_mem written, unsigned int edges, cl_bool *blocking)
 {
-	struct memobj *objs[2], *used[2];
+	struct memobj *objs[2];
 	cl_int err = CL_SUCCESS;
 
 	queue_bracket_close(queue);
@@ -99,10 +113,11 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 	objs[1] = memobj_get(written);
 	if (objs[0] || objs[1]) {
 		err = command_check(a, function, queue, objs, blocking && *blocking);
-		for (int i = 0; i < 2; i++)
-			used[i] = objs[i] && memobj_needs_access(objs[i]) ? objs[i] : NULL;
-		if (!err)
-			err = access_begin(a, queue, used, 2, edges | ACCESS_BY_HOST);
+		if (!err) {
+			memobj_list_add(&a->imports, read);
+			memobj_list_add(&a->imports, written);
+			err = access_begin(a, queue, edges | ACCESS_BY_HOST);
+		}
 		if (blocking)
 			*blocking = access_blocking(a, *blocking);
 	}
@@ -113,16 +128,8 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 
 cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel kernel)
 {
-	struct memobj_list imports;
-	cl_int err = kernel_args_imports(kernel, &imports);
-
-	if (!imports.count && (a->num_wait || a->event))
-		queue_bracket_close(queue);
-	if (!err && imports.count)
-		err = access_begin(a, queue, imports.objs, imports.count,
-				   ACCESS_BOTH | ACCESS_JOIN);
-	memobj_list_put(&imports);
-	return err;
+	kernel_args_imports(kernel, &a->imports);
+	return access_begin(a, queue, ACCESS_BOTH | ACCESS_JOIN);
 }
 
 /*

@@ -29,10 +29,11 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 /* The same for a kernel, by its arguments. */
 cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel kernel);
 
-/* Tells the context's callback that @function is refused, for the reason in the log: CL_INVALID_OPERATION. */
-cl_int command_refuse(const struct memobj *obj, const char *function);
-
-/* The same checks where a command is recorded: CL_SUCCESS, or CL_INVALID_OPERATION, reported as above. */
+/*
+ * The same checks where a command is recorded, and command_refuse_recorded() for memory that needs a bracket or an
+ * acquire: CL_SUCCESS, or CL_INVALID_OPERATION, reported as above.
+ */
 cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written);
+cl_int command_refuse_recorded(const struct memobj *obj, const char *function);
 
 #endif /* ICD_CALLS_COMMAND_H */

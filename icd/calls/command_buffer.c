@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cl_khr_command_buffer: recording of forbidden calls, and the imports that recorded commands use.
+ * cl_khr_command_buffer.  A command on memory that needs a bracket, or an acquire, is not recorded: no known
+ * program records one, and each run of the command buffer would need it.
  *
  * An application has a single address for a function whose parameters differ between versions:
  * objects/extensions.h.
@@ -20,9 +21,9 @@ static cl_command_buffer_khr command_buffer_refuse(cl_int err, cl_int *errcode_r
 /* Records an object that the driver created, before the application gets the handle. */
 static cl_command_buffer_khr command_buffer_keep(cl_command_buffer_khr handle, cl_int err,
 						 const struct command_target *target,
-						 cl_command_queue queue, cl_int *errcode_ret)
+						 cl_int *errcode_ret)
 {
-	if (is_created(handle, err) && !command_buffer_add(handle, target, queue)) {
+	if (is_created(handle, err) && !command_buffer_add(handle, target)) {
 		target->driver->clReleaseCommandBufferKHR(handle);
 		return command_buffer_refuse(CL_OUT_OF_HOST_MEMORY, errcode_ret);
 	}
@@ -45,20 +46,7 @@ cl_command_buffer_khr CL_API_CALL layer_clCreateCommandBufferKHR(
 	if (!target.driver->clCreateCommandBufferKHR)
 		return command_buffer_refuse(CL_INVALID_COMMAND_QUEUE, errcode_ret);
 	handle = target.driver->clCreateCommandBufferKHR(num_queues, queues, properties, &err);
-	return command_buffer_keep(handle, err, &target, queues[0], errcode_ret);
-}
-
-/* The copy may use what the original may. */
-static cl_int command_buffer_copy_uses(cl_command_buffer_khr from, cl_command_buffer_khr to)
-{
-	cl_command_queue queue = NULL;
-	struct memobj_list imports;
-	cl_int err = command_buffer_imports(from, &imports, &queue);
-
-	for (size_t i = 0; i < imports.count && !err; i++)
-		err = command_buffer_use(to, imports.objs[i]);
-	memobj_list_put(&imports);
-	return err;
+	return command_buffer_keep(handle, err, &target, errcode_ret);
 }
 
 cl_command_buffer_khr CL_API_CALL layer_clRemapCommandBufferKHR(
@@ -67,7 +55,6 @@ cl_command_buffer_khr CL_API_CALL layer_clRemapCommandBufferKHR(
 	cl_mutable_command_khr *handles_ret, cl_int *errcode_ret)
 {
 	struct command_target target = command_target_of(buffer), copy = target;
-	cl_command_queue first = num_queues && queues ? queues[0] : NULL;
 	cl_command_buffer_khr handle;
 	cl_int err = CL_SUCCESS;
 
@@ -75,15 +62,11 @@ cl_command_buffer_khr CL_API_CALL layer_clRemapCommandBufferKHR(
 		return command_buffer_refuse(CL_INVALID_COMMAND_BUFFER_KHR, errcode_ret);
 	handle = target.driver->clRemapCommandBufferKHR(buffer, automatic, num_queues, queues,
 							num_handles, handles, handles_ret, &err);
-	if (first && is_created(handle, err))
-		copy = command_target_of_queue(first);
+	if (num_queues && queues && is_created(handle, err))
+		copy = command_target_of_queue(queues[0]);
 	if (copy.driver->clReleaseCommandBufferKHR)
 		target = copy;
-	handle = command_buffer_keep(handle, err, &target, first, errcode_ret);
-	if (!is_created(handle, err) || !command_buffer_copy_uses(buffer, handle))
-		return handle;
-	layer_clReleaseCommandBufferKHR(handle);
-	return command_buffer_refuse(CL_OUT_OF_HOST_MEMORY, errcode_ret);
+	return command_buffer_keep(handle, err, &target, errcode_ret);
 }
 
 cl_int CL_API_CALL layer_clRetainCommandBufferKHR(cl_command_buffer_khr buffer)
@@ -102,24 +85,21 @@ cl_int CL_API_CALL layer_clRetainCommandBufferKHR(cl_command_buffer_khr buffer)
 cl_int CL_API_CALL layer_clReleaseCommandBufferKHR(cl_command_buffer_khr buffer)
 {
 	const struct extensions *driver = command_target_of(buffer).driver;
-	struct command_buffer *gone;
-	cl_int err;
 
 	if (!driver->clReleaseCommandBufferKHR)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	gone = command_buffer_release(buffer);
-	err = driver->clReleaseCommandBufferKHR(buffer);
-	command_buffer_released(buffer, gone, err);
-	return err;
+	command_buffer_release(buffer);
+	return driver->clReleaseCommandBufferKHR(buffer);
 }
 
-static cl_int command_buffer_use_kernel(cl_command_buffer_khr buffer, cl_kernel kernel)
+static cl_int command_buffer_check_kernel(cl_kernel kernel)
 {
-	struct memobj_list imports;
-	cl_int err = kernel_args_imports(kernel, &imports);
+	struct memobj_list imports = { .count = 0 };
+	cl_int err = CL_SUCCESS;
 
-	for (size_t i = 0; i < imports.count && !err; i++)
-		err = command_buffer_use(buffer, imports.objs[i]);
+	kernel_args_imports(kernel, &imports);
+	if (imports.count)
+		err = command_refuse_recorded(imports.objs[0], "clCommandNDRangeKernelKHR");
 	memobj_list_put(&imports);
 	return err;
 }
@@ -136,7 +116,7 @@ cl_int CL_API_CALL layer_clCommandNDRangeKernelKHR(
 
 	if (!driver->clCommandNDRangeKernelKHR)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	err = command_buffer_use_kernel(buffer, kernel);
+	err = command_buffer_check_kernel(kernel);
 	if (err)
 		return err;
 	return driver->clCommandNDRangeKernelKHR(buffer, queue, properties, kernel, work_dim,
@@ -148,23 +128,10 @@ cl_int CL_API_CALL layer_clEnqueueCommandBufferKHR(cl_uint num_queues, cl_comman
 						   cl_command_buffer_khr buffer, cl_uint num_wait,
 						   const cl_event *wait, cl_event *event)
 {
-	cl_command_queue queue = num_queues && queues ? queues[0] : NULL;
 	const struct extensions *driver = command_target_of(buffer).driver;
-	struct memobj_list imports;
-	struct access a;
-	cl_int err;
 
 	if (!driver->clEnqueueCommandBufferKHR)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	queue_bracket_close_all(); /* the command buffer may use several queues */
-	access_none(&a, num_wait, wait, event);
-	err = command_buffer_imports(buffer, &imports, &queue);
-	if (!err)
-		err = access_begin(&a, queue, imports.objs, imports.count, ACCESS_BOTH);
-	memobj_list_put(&imports);
-	if (err)
-		return err;
-	err = driver->clEnqueueCommandBufferKHR(num_queues, queues, buffer, a.num_wait, a.wait,
-						a.event);
-	return access_end(&a, err, CL_FALSE);
+	queue_bracket_close_all(NULL); /* the command buffer may use several queues */
+	return driver->clEnqueueCommandBufferKHR(num_queues, queues, buffer, num_wait, wait, event);
 }

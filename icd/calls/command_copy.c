@@ -16,15 +16,11 @@ static cl_int command_record(const char *function, const word words[5], int mems
 	const struct command_target target = command_target_of(buffer);
 	const word *at = &words[target.properties ? 3 : 2];
 	cl_mem first = (cl_mem)at[0], second = mems > 1 ? (cl_mem)at[1] : NULL;
-	cl_int err;
 
 	if (!target.driver->clCreateCommandBufferKHR)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
 	/* A copy has its source first; a fill has one object. */
-	err = command_check_recorded(function, second ? first : NULL, second ? second : first);
-	if (!err)
-		err = command_buffer_use_mem(buffer, first);
-	return err ? err : command_buffer_use_mem(buffer, second);
+	return command_check_recorded(function, second ? first : NULL, second ? second : first);
 }
 
 #define RECORDS(name, count, mems)                                                       \

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clUpdateMutableCommandsKHR gives recorded kernels new arguments.  A dma-buf cannot be a new argument:
- * which arguments the commands have would have to be known at each enqueue, and no known program updates
- * a command buffer to use another dma-buf.  Dma-bufs that an update replaces are bracketed as before.
+ * clUpdateMutableCommandsKHR gives recorded kernels new arguments: none that a recorded command cannot have.
  *
  * Before version 0.9.2 of cl_khr_command_buffer_mutable_dispatch the parameter is a structure, then
  * arrays of structures.  Headers have either form, so both are declared below.
@@ -12,7 +10,6 @@
 #include "icd/calls/command.h"
 #include "icd/intercept.h"
 #include "icd/objects/command_buffer.h"
-#include "util/log.h"
 
 struct dispatch_arg {
 	cl_uint index;
@@ -87,6 +84,7 @@ cl_int CL_API_CALL layer_clUpdateMutableCommandsKHR(WORDS_4)
 {
 	const struct command_target target = command_target_of((cl_command_buffer_khr)a0);
 	struct memobj *obj = NULL;
+	cl_int err;
 
 	if (!target.driver->clUpdateMutableCommandsKHR)
 		return target.driver->clCreateCommandBufferKHR ? CL_INVALID_OPERATION
@@ -96,8 +94,7 @@ cl_int CL_API_CALL layer_clUpdateMutableCommandsKHR(WORDS_4)
 				    : update_import_chained((const void *)a1);
 	if (!obj)
 		return target.driver->clUpdateMutableCommandsKHR(PASS_4);
-	log_error("a dma-buf cannot become an argument of a recorded kernel: record it anew");
-	command_refuse(obj, "clUpdateMutableCommandsKHR");
+	err = command_refuse_recorded(obj, "clUpdateMutableCommandsKHR");
 	memobj_put(obj);
-	return CL_INVALID_OPERATION;
+	return err;
 }

@@ -53,9 +53,6 @@ cl_int CL_API_CALL layer_clRetainContext(cl_context context)
 
 cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 {
-	struct context *released = context_release(context);
-	cl_int err = next.clReleaseContext(context);
-
-	context_released(context, released, err);
-	return err;
+	context_release(context);
+	return next.clReleaseContext(context);
 }

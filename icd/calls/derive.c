@@ -203,10 +203,9 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 	return derive_end(parent, "clCreateSubBuffer", mem, err, errcode_ret);
 }
 
-cl_mem derive_image(struct context *context, const struct image_request *asked,
-		    struct memobj *parent, cl_mem_properties *properties, cl_int *err)
+cl_mem derive_image(struct context *context, struct image_request *r, struct memobj *parent,
+		    cl_mem_properties *properties, cl_int *err)
 {
-	struct image_request r = *asked;
 	bool hides_parent = false;
 	cl_mem image;
 
@@ -215,21 +214,30 @@ cl_mem derive_image(struct context *context, const struct image_request *asked,
 		*err = CL_INVALID_OPERATION;
 		return NULL;
 	}
-	r.flags = derive_flags(parent->region, r.flags);
-	image = parent->method->create_image(context, parent, &r, &hides_parent, err);
+	r->flags = derive_flags(parent->region, r->flags);
+	image = parent->method->create_image(context, parent, r, &hides_parent, err);
 	return is_created(image, *err)
 		       ? derive_record(image, parent, 0, hides_parent, properties, err)
 		       : image;
 }
 
-static cl_mem image_on_import(const struct image_request *r, struct memobj *parent,
-			      cl_int *errcode_ret)
+/* A request on an import goes to its method, any other to the driver. */
+static cl_mem image_create(struct image_request *r, cl_int *errcode_ret)
 {
-	struct context *context = context_get(parent->context);
+	struct memobj *parent = memobj_live() && r->desc ? memobj_get(r->desc->mem_object) : NULL;
 	cl_int err = CL_SUCCESS;
+	struct context *context;
 	cl_mem image;
 
+	if (!parent)
+		return r->with_properties
+			       ? next.clCreateImageWithProperties(r->context, r->properties,
+								  r->flags, r->format, r->desc,
+								  r->host_ptr, errcode_ret)
+			       : next.clCreateImage(r->context, r->flags, r->format, r->desc,
+						    r->host_ptr, errcode_ret);
 	log_clear();
+	context = context_get(parent->context);
 	image = derive_image(context, r, parent, NULL, &err);
 	context_put(context);
 	return derive_end(parent, r->function, image, err, errcode_ret);
@@ -239,13 +247,10 @@ cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
 				       const cl_image_format *format, const cl_image_desc *desc,
 				       void *host_ptr, cl_int *errcode_ret)
 {
-	const struct image_request r = { "clCreateImage", false,  context, NULL,
-					 flags,		  format, desc,	   host_ptr };
-	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
+	struct image_request r = { "clCreateImage", false,  context, NULL,
+				   flags,	    format, desc,    host_ptr };
 
-	if (!parent)
-		return next.clCreateImage(context, flags, format, desc, host_ptr, errcode_ret);
-	return image_on_import(&r, parent, errcode_ret);
+	return image_create(&r, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
@@ -255,33 +260,20 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
 						     const cl_image_desc *desc, void *host_ptr,
 						     cl_int *errcode_ret)
 {
-	const struct image_request r = { "clCreateImageWithProperties",
-					 true,
-					 context,
-					 properties,
-					 flags,
-					 format,
-					 desc,
-					 host_ptr };
-	const struct external_request external = { .function = r.function,
-						   .context = context,
-						   .properties = properties,
-						   .flags = flags,
-						   .format = format,
-						   .desc = desc,
-						   .host_ptr = host_ptr };
-	struct memobj *parent;
+	struct image_request r = { "clCreateImageWithProperties",
+				   true,
+				   context,
+				   properties,
+				   flags,
+				   format,
+				   desc,
+				   host_ptr };
 	cl_int err;
 	cl_mem mem;
 
-	if (desc && external_is_dma_buf(properties) && external_make(&external, &mem, &err)) {
-		if (errcode_ret)
-			*errcode_ret = err;
-		return mem;
-	}
-	parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
-	if (!parent)
-		return next.clCreateImageWithProperties(context, properties, flags, format, desc,
-							host_ptr, errcode_ret);
-	return image_on_import(&r, parent, errcode_ret);
+	if (!desc || !external_is_dma_buf(properties) || !external_make(&r, 0, &mem, &err))
+		return image_create(&r, errcode_ret);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
 }

@@ -10,9 +10,9 @@ struct image_request;
 
 /*
  * An image on @parent, and its record.  @properties: struct memobj's, taken over on success.  Without an image *err is
- * set and the reason logged; the driver may give a handle all the same.
+ * set and the reason logged; the driver may give a handle all the same.  @r: its flags follow the parent's.
  */
-cl_mem derive_image(struct context *context, const struct image_request *asked,
-		    struct memobj *parent, cl_mem_properties *properties, cl_int *err);
+cl_mem derive_image(struct context *context, struct image_request *r, struct memobj *parent,
+		    cl_mem_properties *properties, cl_int *err);
 
 #endif /* ICD_CALLS_DERIVE_H */

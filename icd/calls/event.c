@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on events.  A proxy event answers for its command: proxy_event.h. */
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include "icd/access/overdue.h"
 #include "icd/info_answer.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/objects/proxy_event.h"
 #include "util/log.h"
 
-/*
- * A callback of the application on a proxy event.  The driver knows the callback by a ticket, since a driver may
- * call back late, or never: PoCL 3.1 to 6.0 do not call back for commands that fail.  The idle thread asks for the
- * event, and calls back if the event has failed.
- */
+/* A callback of the application on a proxy event. */
 struct event_callback {
-	struct handle_record record; /* in the table until the application is called */
-	struct overdue overdue;
-	void *ticket;
 	cl_event event; /* one reference */
 	cl_int type;
 	void(CL_CALLBACK *notify)(cl_event event, cl_int status, void *user_data);
 	void *user_data;
 };
-
-static HANDLE_TABLE_DEFINE(event_callbacks, NULL); /* ticket -> struct event_callback */
 
 cl_int CL_API_CALL layer_clRetainEvent(cl_event event)
 {
@@ -107,119 +95,46 @@ cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profiling_in
 	return next.clGetEventProfilingInfo(command, name, size, value, size_ret);
 }
 
-static void event_callback_put(struct event_callback *c)
+static void event_callback_destroy(struct event_callback *c)
 {
-	if (!handle_record_put(&c->record))
-		return;
-	overdue_remove(&c->overdue);
 	proxy_event_put_callback(c->event);
 	next.clReleaseEvent(c->event);
 	free(c);
-}
-
-/* Of the driver and the idle thread, the first takes the callback out of the table.  False: the second. */
-static bool event_callback_take(struct event_callback *c)
-{
-	bool taken;
-
-	lock_acquire(&event_callbacks.lock);
-	taken = handle_table_remove(&event_callbacks, c->ticket);
-	lock_release(&event_callbacks.lock);
-	return taken;
-}
-
-static void event_callback_call(struct event_callback *c, cl_int status)
-{
-	if (!event_callback_take(c))
-		return;
-	c->notify(c->event, status < 0 ? event_failure(c->event, status) : c->type, c->user_data);
-	event_callback_put(c);
 }
 
 /*
  * Driver: the event, or its command, has reached the status.  A failure of the command is told to
  * the application when the event has failed.
  */
-static void CL_CALLBACK event_callback_run(cl_event event, cl_int status, void *ticket)
+static void CL_CALLBACK event_callback_run(cl_event event, cl_int status, void *arg)
 {
-	struct event_callback *c = handle_table_get(&event_callbacks, ticket);
+	struct event_callback *c = arg;
 
-	if (!c)
+	if (status < 0 && event != c->event &&
+	    !next.clSetEventCallback(c->event, CL_COMPLETE, event_callback_run, c))
 		return;
-	if (status >= 0 || event == c->event ||
-	    next.clSetEventCallback(c->event, CL_COMPLETE, event_callback_run, ticket))
-		event_callback_call(c, status);
-	event_callback_put(c);
-}
-
-static bool event_callback_hold(struct overdue *o)
-{
-	struct event_callback *c = container_of(o, struct event_callback, overdue);
-	unsigned int refs = atomic_load(&c->record.refs);
-
-	while (refs && !atomic_compare_exchange_weak(&c->record.refs, &refs, refs + 1))
-		;
-	return refs;
-}
-
-static void event_callback_ask(struct overdue *o)
-{
-	struct event_callback *c = container_of(o, struct event_callback, overdue);
-	cl_int status;
-
-	if (!event_get_status(c->event, &status) && status < 0)
-		event_callback_call(c, status);
-	event_callback_put(c);
-}
-
-/* Even: the table has a meaning for odd keys.  In a 64-bit process no ticket is given twice. */
-static void *event_callback_draw_ticket(void)
-{
-	static atomic_uintptr_t last;
-
-	return (void *)(atomic_fetch_add(&last, 2) + 2);
-}
-
-/* Takes over the hold of proxy_event_hold_callback().  NULL: no memory. */
-static struct event_callback *event_callback_create(cl_event event, cl_int type)
-{
-	struct event_callback *c = calloc(1, sizeof(*c));
-
-	if (c) {
-		c->ticket = event_callback_draw_ticket();
-		c->event = event;
-		c->type = type;
-	}
-	if (c && handle_table_add(&event_callbacks, c->ticket, c)) {
-		next.clRetainEvent(event);
-		return c;
-	}
-	log_error("no memory for a callback");
-	free(c);
-	proxy_event_put_callback(event);
-	return NULL;
+	c->notify(c->event, status < 0 ? event_failure(c->event, status) : c->type, c->user_data);
+	event_callback_destroy(c);
 }
 
 static cl_int event_set_callback(cl_event event, cl_event command, cl_int type,
 				 void(CL_CALLBACK *notify)(cl_event, cl_int, void *),
 				 void *user_data)
 {
-	static const struct overdue_ops ops = { event_callback_hold, event_callback_ask };
-	struct event_callback *c = event_callback_create(event, type);
+	struct event_callback *c = malloc(sizeof(*c));
 	cl_int err;
 
-	if (!c)
+	if (!c) {
+		log_error("no memory for a callback");
+		proxy_event_put_callback(event);
 		return CL_OUT_OF_HOST_MEMORY;
-	c->notify = notify;
-	c->user_data = user_data;
-	handle_record_hold(&c->record);
+	}
+	*c = (struct event_callback){ event, type, notify, user_data };
+	next.clRetainEvent(event);
 	err = next.clSetEventCallback(type == CL_COMPLETE ? event : command, type,
-				      event_callback_run, c->ticket);
-	if (!err)
-		overdue_add(&c->overdue, &ops);
-	else if (event_callback_take(c))
-		event_callback_put(c);
-	event_callback_put(c);
+				      event_callback_run, c);
+	if (err)
+		event_callback_destroy(c);
 	return err;
 }
 

@@ -14,11 +14,9 @@
 
 #include "icd/access/access.h"
 #include "icd/calls/external_memory.h"
-#include "icd/driver_info.h"
 #include "icd/intercept.h"
 #include "icd/objects/extensions.h"
 #include "icd/objects/memobj.h"
-#include "icd/objects/method.h"
 #include "icd/objects/proxy_event.h"
 #include "util/log.h"
 
@@ -30,9 +28,8 @@ struct external_command {
 	cl_uint count;
 	const cl_mem *mems;
 
-	struct memobj **objs; /* of these the layer's, held: @ours */
-	cl_mem *others;	      /* the driver's: @theirs */
-	cl_uint ours, theirs;
+	cl_mem *others; /* of these the driver's: @theirs */
+	cl_uint theirs;
 };
 
 static bool external_has_import(const cl_mem *mems, cl_uint count)
@@ -43,39 +40,13 @@ static bool external_has_import(const cl_mem *mems, cl_uint count)
 	return false;
 }
 
-static cl_int external_create_complete(cl_command_queue queue, cl_event *complete)
-{
-	cl_context context;
-	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
-						NULL);
-
-	if (err)
-		return err;
-	*complete = created_or_null(next.clCreateUserEvent(context, &err), &err);
-	if (*complete)
-		next.clSetUserEventStatus(*complete, CL_COMPLETE);
-	return err;
-}
-
-/*
- * A command that only waits for its list.  On an out-of-order queue a marker without a list waits for every command before,
- * so there it waits for an event that is complete; and PoCL's ignores its list: access_enqueue_wait().
- */
+/* A command that only waits: a migration to the device where the memory is, which moves nothing and waits for its list alone. */
 static cl_int external_mark(const struct external_command *c, cl_uint num_wait,
 			    const cl_event *wait, cl_event *event)
 {
-	cl_event complete;
-	cl_int err;
-
-	if (num_wait || queue_is_in_order(c->queue))
-		return access_enqueue_wait(c->queue, c->ours ? c->objs[0] : NULL, num_wait, wait,
-					   event);
-	err = external_create_complete(c->queue, &complete);
-	if (err)
-		return err;
-	err = access_enqueue_wait(c->queue, c->ours ? c->objs[0] : NULL, 1, &complete, event);
-	next.clReleaseEvent(complete);
-	return err;
+	if (!c->count)
+		return next.clEnqueueMarkerWithWaitList(c->queue, num_wait, wait, event);
+	return next.clEnqueueMigrateMemObjects(c->queue, 1, c->mems, 0, num_wait, wait, event);
 }
 
 /* "if event objects in event_wait_list are not valid events" is the driver's to say. */
@@ -125,17 +96,18 @@ static cl_int external_check_queue(cl_command_queue queue, const struct memobj *
 	return CL_INVALID_COMMAND_QUEUE;
 }
 
-static cl_int external_add(struct external_command *c, cl_mem mem)
+/* The layer's objects whose memory needs a SYNC go to @imports, the driver's to c->others. */
+static cl_int external_add(struct external_command *c, struct memobj_list *imports, cl_mem mem)
 {
 	struct memobj *obj = memobj_get(mem);
+	cl_int err;
 
-	if (obj && !obj->external) {
-		memobj_put(obj);
-		return CL_SUCCESS;
-	}
 	if (obj) {
-		c->objs[c->ours++] = obj;
-		return external_check_queue(c->queue, obj);
+		err = obj->external ? external_check_queue(c->queue, obj) : CL_SUCCESS;
+		if (!err && obj->external && obj->bracket)
+			memobj_list_hold(imports, obj);
+		memobj_put(obj);
+		return err;
 	}
 	c->others[c->theirs++] = mem;
 	if (c->driver)
@@ -144,62 +116,47 @@ static cl_int external_add(struct external_command *c, cl_mem mem)
 	return CL_INVALID_MEM_OBJECT;
 }
 
-static cl_int external_list(struct external_command *c)
+static cl_int external_list(struct external_command *c, struct memobj_list *imports)
 {
 	cl_int err = CL_SUCCESS;
 
 	if (!c->count != !c->mems)
 		return CL_INVALID_VALUE;
-	c->objs = calloc(c->count + 1, sizeof(*c->objs));
 	c->others = calloc(c->count + 1, sizeof(*c->others));
-	if (!c->objs || !c->others)
+	if (!c->others)
 		return CL_OUT_OF_HOST_MEMORY;
 	for (cl_uint i = 0; i < c->count && !err; i++)
-		err = external_add(c, c->mems[i]);
-	return err;
-}
-
-static void external_free(struct external_command *c)
-{
-	while (c->ours)
-		memobj_put(c->objs[--c->ours]);
-	free(c->objs);
-	free(c->others);
-}
-
-static cl_int external_run(struct external_command *c, cl_uint num_wait, const cl_event *wait,
-			   cl_event *event)
-{
-	struct access a;
-	cl_int err;
-
-	access_none(&a, num_wait, wait, event);
-	err = access_begin(&a, c->queue, c->objs, c->ours, c->edges | ACCESS_BY_HOST);
-	if (err)
-		return err;
-	err = c->theirs ? c->driver(c->queue, c->theirs, c->others, a.num_wait, a.wait, a.event)
-			: external_mark(c, a.num_wait, a.wait, a.event);
-	err = access_end(&a, err, CL_FALSE);
-	if (!err && event)
-		proxy_event_set_type(*event, c->type);
+		err = external_add(c, imports, c->mems[i]);
 	return err;
 }
 
 static cl_int external_enqueue(struct external_command *c, cl_uint num_wait, const cl_event *wait,
 			       cl_event *event)
 {
+	struct access a;
 	cl_int err;
 
 	queue_bracket_close(c->queue);
 	if (c->driver && !external_has_import(c->mems, c->count))
 		return c->driver(c->queue, c->count, c->mems, num_wait, wait, event);
 	log_clear();
-	err = external_list(c);
+	access_none(&a, num_wait, wait, event);
+	err = external_list(c, &a.imports);
 	if (!err)
 		err = external_check_wait(num_wait, wait);
-	if (!err)
-		err = external_run(c, num_wait, wait, event);
-	external_free(c);
+	if (err)
+		memobj_list_put(&a.imports);
+	else
+		err = access_begin(&a, c->queue, c->edges | ACCESS_BY_HOST);
+	if (!err) {
+		err = c->theirs ? c->driver(c->queue, c->theirs, c->others, a.num_wait, a.wait,
+					    a.event)
+				: external_mark(c, a.num_wait, a.wait, a.event);
+		err = access_end(&a, err, CL_FALSE);
+	}
+	free(c->others);
+	if (!err && event)
+		proxy_event_set_type(*event, c->type);
 	return err;
 }
 

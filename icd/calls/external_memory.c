@@ -109,7 +109,7 @@ static cl_int external_check_devices(const struct context *context, const cl_mem
 	return CL_SUCCESS;
 }
 
-static cl_int external_check(const struct context *context, const struct external_request *r)
+static cl_int external_check(const struct context *context, const struct image_request *r)
 {
 	for (const cl_mem_properties *p = r->properties; *p; p = property_next(p)) {
 		cl_int err = external_check_property(r->properties, p);
@@ -151,7 +151,7 @@ static cl_int external_error(cl_int err, bool is_image)
 
 /* The buffer over @size bytes; @properties: of the buffer, or NULL if it is an image's. */
 static cl_mem external_create_buffer(struct context *context, const struct context_import *how,
-				     const struct external_request *r, size_t size,
+				     const struct image_request *r, size_t size,
 				     cl_mem_properties *properties, cl_int *err)
 {
 	const cl_mem_properties *p = r->properties;
@@ -210,7 +210,7 @@ static size_t external_image_size(const cl_image_desc *desc, const cl_image_form
 
 /* The image holds the buffer beneath it, which the program never sees. */
 static cl_mem external_create_image(struct context *context, const struct context_import *how,
-				    const struct external_request *r, cl_mem_properties *properties,
+				    const struct image_request *r, cl_mem_properties *properties,
 				    cl_int *err)
 {
 	cl_image_desc desc = *r->desc;
@@ -236,7 +236,7 @@ static cl_mem external_create_image(struct context *context, const struct contex
 }
 
 static cl_mem external_create(struct context *context, const struct context_import *how,
-			      const struct external_request *r, cl_int *err)
+			      const struct image_request *r, size_t size, cl_int *err)
 {
 	const size_t length = external_length(r->properties) * sizeof(*r->properties);
 	cl_mem_properties *properties = malloc(length);
@@ -249,13 +249,13 @@ static cl_mem external_create(struct context *context, const struct context_impo
 	}
 	memcpy(properties, r->properties, length);
 	mem = r->desc ? external_create_image(context, how, r, properties, err)
-		      : external_create_buffer(context, how, r, r->size, properties, err);
+		      : external_create_buffer(context, how, r, size, properties, err);
 	if (!mem)
 		free(properties);
 	return mem;
 }
 
-bool external_make(const struct external_request *r, cl_mem *mem, cl_int *err)
+bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_int *err)
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(r->context);
@@ -279,9 +279,9 @@ bool external_make(const struct external_request *r, cl_mem *mem, cl_int *err)
 	else if (!*err && !how.ops)
 		*err = CL_INVALID_DEVICE;
 	else if (!*err && !r->desc)
-		*err = size_check(r->size);
+		*err = size_check(size);
 	if (!*err)
-		*mem = external_create(context, &how, r, err);
+		*mem = external_create(context, &how, r, size, err);
 	if (*err)
 		context_notify(context, r->function, *err);
 	context_put(context);
@@ -293,16 +293,15 @@ cl_mem CL_API_CALL layer_clCreateBufferWithProperties(cl_context context,
 						      cl_mem_flags flags, size_t size,
 						      void *host_ptr, cl_int *errcode_ret)
 {
-	const struct external_request r = { .function = "clCreateBufferWithProperties",
-					    .context = context,
-					    .properties = properties,
-					    .flags = flags,
-					    .size = size,
-					    .host_ptr = host_ptr };
+	const struct image_request r = { .function = "clCreateBufferWithProperties",
+					 .context = context,
+					 .properties = properties,
+					 .flags = flags,
+					 .host_ptr = host_ptr };
 	cl_int err;
 	cl_mem mem;
 
-	if (!external_is_dma_buf(properties) || !external_make(&r, &mem, &err))
+	if (!external_is_dma_buf(properties) || !external_make(&r, size, &mem, &err))
 		return next.clCreateBufferWithProperties(context, properties, flags, size, host_ptr,
 							 errcode_ret);
 	if (errcode_ret)

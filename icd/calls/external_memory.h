@@ -6,19 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "icd/cl_compat.h"
-
-/* The application's arguments; the properties have a dma-buf. */
-struct external_request {
-	const char *function; /* the name */
-	cl_context context;
-	const cl_mem_properties *properties;
-	cl_mem_flags flags;
-	size_t size;		       /* of a buffer, in bytes */
-	const cl_image_format *format; /* of an image */
-	const cl_image_desc *desc;     /* of an image; NULL: a buffer is asked for */
-	void *host_ptr;
-};
+#include "icd/objects/method.h"
 
 /* Whether the list has CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR.  @properties: or NULL. */
 bool external_is_dma_buf(const cl_mem_properties *properties);
@@ -30,9 +18,10 @@ const cl_mem_properties *external_devices(const cl_mem_properties *properties);
 size_t external_length(const cl_mem_properties *properties);
 
 /*
+ * An object of @r->properties, which have a dma-buf: an image, or without r->desc a buffer of @size bytes.
  * False: the driver has the extension, or the context is none of the layer's, so the driver gets the call.  Else *mem, or
  * NULL and *err, which is logged and told to the context's callback.
  */
-bool external_make(const struct external_request *r, cl_mem *mem, cl_int *err);
+bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_int *err);
 
 #endif /* ICD_CALLS_EXTERNAL_MEMORY_H */

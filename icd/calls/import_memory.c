@@ -184,7 +184,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	*errcode = CL_INVALID_CONTEXT;
 	if (!context) {
 		program_needs_no_hint();
-		native_import_find_unrecorded(call, native);
+		native_import_find_unrecorded(native);
 		return NULL;
 	}
 	type = properties_type(call->properties);

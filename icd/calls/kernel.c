@@ -56,11 +56,8 @@ cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
 
 cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
 {
-	struct kernel_args *args = kernel_args_release(kernel);
-	cl_int err = next.clReleaseKernel(kernel);
-
-	kernel_args_released(kernel, args, err);
-	return err;
+	kernel_args_release(kernel);
+	return next.clReleaseKernel(kernel);
 }
 
 cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
@@ -107,32 +104,20 @@ cl_int CL_API_CALL layer_clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_
 	return access_end(&a, err, CL_FALSE);
 }
 
-/* The imports in the list of a native kernel. */
-static cl_int kernel_list_imports(const cl_mem *mems, cl_uint count, struct memobj_list *imports)
-{
-	count = mems && memobj_live() ? count : 0;
-	if (!memobj_list_reserve(imports, count))
-		return memobj_list_error("native kernel");
-	for (cl_uint i = 0; i < count; i++)
-		memobj_list_add(imports, mems[i]);
-	return CL_SUCCESS;
-}
-
 cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue,
 					       void(CL_CALLBACK *function)(void *), void *args,
 					       size_t size, cl_uint num_mems, const cl_mem *mems,
 					       const void **mem_locations, cl_uint num_wait,
 					       const cl_event *wait, cl_event *event)
 {
-	struct memobj_list imports;
-	cl_int err = kernel_list_imports(mems, num_mems, &imports);
 	struct access a;
+	cl_int err;
 
 	queue_bracket_close(queue); /* the host runs the kernel */
 	access_none(&a, num_wait, wait, event);
-	if (!err)
-		err = access_begin(&a, queue, imports.objs, imports.count, ACCESS_BOTH);
-	memobj_list_put(&imports);
+	for (cl_uint i = 0; mems && memobj_live() && i < num_mems; i++)
+		memobj_list_add(&a.imports, mems[i]);
+	err = access_begin(&a, queue, ACCESS_BOTH);
 	if (err)
 		return err;
 	err = next.clEnqueueNativeKernel(queue, function, args, size, num_mems, mems, mem_locations,

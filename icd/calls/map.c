@@ -37,7 +37,7 @@ static void *map_end(struct map *m, void *ptr, cl_int *err, cl_bool waits)
 #define MAPS(name, mem, parameters, arguments)                             \
 	static APART void *map_##name parameters                           \
 	{                                                                  \
-		struct map m = { queue, mem, .access.bracket = NULL };     \
+		struct map m = { queue, mem, .access.num_wait = 0 };       \
 		cl_int unused, *err = errcode_ret ? errcode_ret : &unused; \
 		const cl_bool waits = blocking;                            \
                                                                            \

@@ -38,14 +38,11 @@ static APART cl_int mem_object_release(cl_mem mem)
 	THREAD_NO_CANCEL();
 	gone = memobj_release(mem, &import);
 	if (gone && gone->bracket)
-		queue_bracket_close_region(gone->region);
+		queue_bracket_close_all(gone->region);
 	if (import)
 		import_released(import->region);
 	err = gone || import ? memobj_watch_release(mem) : next.clReleaseMemObject(mem);
-	if (err)
-		memobj_undo_release(mem, gone);
-	else
-		memobj_put(gone);
+	memobj_put(gone);
 	return err;
 }
 

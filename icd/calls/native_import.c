@@ -26,29 +26,15 @@ void native_import_find(const struct context *context, const struct method_ops *
 			      context_is_selected(context);
 }
 
-static cl_platform_id native_import_only_platform(void)
+void native_import_find_unrecorded(struct native_import *native)
 {
 	cl_platform_id platform;
 	cl_uint count = 0;
 
-	return !next.clGetPlatformIDs(1, &platform, &count) && count == 1 ? platform : NULL;
-}
-
-void native_import_find_unrecorded(const struct import_call *call, struct native_import *native)
-{
-	struct context *context = context_ask(call->context);
-	cl_platform_id platform = context ? NULL : native_import_only_platform();
-	struct context_import how;
-
-	if (context) {
-		context_find_import(context, properties_type(call->properties), &how);
-		if (how.ops && !how.ops->create)
-			native_import_find(context, how.ops, native);
-	} else if (platform)
+	if (!next.clGetPlatformIDs(1, &platform, &count) && count == 1)
 		native->call = native_import_of_platform(platform);
 	if (!native->call)
 		log_error("the context was not created through this layer, or is gone");
-	context_put(context);
 }
 
 /* The record of an import of the driver's, for the rules of the version that was asked for. */

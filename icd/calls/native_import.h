@@ -34,11 +34,10 @@ void native_import_find(const struct context *context, const struct method_ops *
 			struct native_import *native);
 
 /*
- * In a context without a record.  If the layer saw the driver create the context, the driver is asked
- * for its devices.  Any other handle may be wrong, and is not read: where there is one platform, the
+ * In a context without a record.  The handle may be wrong, and is not read: where there is one platform, the
  * platform's function gets it, as without the layer.
  */
-void native_import_find_unrecorded(const struct import_call *call, struct native_import *native);
+void native_import_find_unrecorded(struct native_import *native);
 
 /* The driver's import, with the driver's rules, or with those of a version as well. */
 cl_mem native_import_by_driver(const struct import_call *call, const struct native_import *native,

@@ -10,7 +10,6 @@
 #include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "icd/objects/method.h"
-#include "icd/objects/context_missed.h"
 #include "icd/objects/handle_table.h"
 #include "util/cl_names.h"
 #include "util/lock.h"
@@ -40,14 +39,7 @@ void context_put(struct context *context)
 
 struct context *context_get(cl_context handle)
 {
-	struct context *context;
-
-	lock_acquire(&context_table.lock);
-	context = handle_table_find(&context_table, handle);
-	if (context)
-		handle_record_hold(&context->record);
-	lock_release(&context_table.lock);
-	return context;
+	return handle_table_get(&context_table, handle);
 }
 
 /*
@@ -130,41 +122,15 @@ static struct context *context_create(cl_context handle, context_notify_fn notif
 	return context;
 }
 
-struct context *context_ask(cl_context handle)
-{
-	struct context *context = context_missed_has(handle) ? context_create(handle, NULL, NULL)
-							     : NULL;
-
-	if (context)
-		handle_record_hold(&context->record);
-	return context;
-}
-
 void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 {
 	struct context *context = context_create(handle, notify, user_data);
 
 	context_remove(handle, NULL);
-	if (context && handle_table_add(&context_table, handle, context)) {
-		context_missed_remove(handle);
+	if (context && handle_table_add(&context_table, handle, context))
 		context_watch(context);
-		return;
-	}
-	free(context);
-	context_missed_add(handle);
-}
-
-/* A reference if a handle of the application's goes, or NULL. */
-static struct context *context_drop(cl_context handle, bool *is_last) REQUIRES(context_table.lock)
-{
-	struct context *context = handle_table_find(&context_table, handle);
-
-	*is_last = false;
-	if (!context || !context->record.handles)
-		return NULL;
-	*is_last = !--context->record.handles;
-	handle_record_hold(&context->record);
-	return context;
+	else
+		free(context);
 }
 
 /*
@@ -193,41 +159,22 @@ static void context_release_last(struct context *context)
 		context_remove(context->handle, context);
 }
 
-struct context *context_release(cl_context handle)
+void context_release(cl_context handle)
 {
-	struct context *released;
-	bool is_last;
+	struct context *context;
 
-	if (!handle_table_has(&context_table, handle)) {
-		context_missed_remove(handle);
-		return NULL;
-	}
+	if (!handle_table_has(&context_table, handle))
+		return;
 	lock_acquire(&context_table.lock);
-	released = context_drop(handle, &is_last);
+	context = handle_table_find(&context_table, handle);
+	if (context && context->record.handles && !--context->record.handles)
+		handle_record_hold(&context->record);
+	else
+		context = NULL;
 	lock_release(&context_table.lock);
-	if (is_last)
-		context_release_last(released);
-	return released;
-}
-
-/* With the lock: the record has left the table with its last handle, or is there. */
-static void context_undo_drop(cl_context handle, struct context *released)
-	REQUIRES(context_table.lock)
-{
-	if (handle_table_find(&context_table, handle) == released)
-		released->record.handles++;
-	else if (handle_table_undo_drop(&context_table, handle, released))
-		handle_record_hold(&released->record);
-}
-
-void context_released(cl_context handle, struct context *released, cl_int err)
-{
-	if (released && err) {
-		lock_acquire(&context_table.lock);
-		context_undo_drop(handle, released);
-		lock_release(&context_table.lock);
-	}
-	context_put(released);
+	if (context)
+		context_release_last(context);
+	context_put(context);
 }
 
 /* A context without a record may be one that a queue kept. */

@@ -21,12 +21,6 @@ struct context *context_get(cl_context handle);
 void context_put(struct context *context);
 
 /*
- * What the driver says of a context of which no record could be made (context_missed.h): a record of
- * the caller's own, which context_get() does not find, or NULL.  Drop with context_put().
- */
-struct context *context_ask(cl_context handle);
-
-/*
  * Records a context that the application is about to get.  Without memory for the record, the
  * context works, and the layer refuses imports into the context.
  */
@@ -35,14 +29,8 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data);
 /* The application has retained a context. */
 void context_retained(cl_context handle);
 
-/*
- * The application is about to release a context.  Returns the context, or NULL: no record lost a handle.  Ends with
- * context_released().
- */
-struct context *context_release(cl_context handle);
-
-/* @err: the driver's.  A release that the driver has refused is undone. */
-void context_released(cl_context handle, struct context *released, cl_int err);
+/* The application is about to release a context. */
+void context_release(cl_context handle);
 
 /*
  * Whether the application has a reference to a context, which a queue may keep alive without one.

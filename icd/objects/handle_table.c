@@ -124,26 +124,30 @@ void *handle_table_find(struct handle_table *table, const void *handle)
 
 void *handle_table_get(struct handle_table *table, const void *handle)
 {
+	struct handle_slots *slots = handle_table_any(table) ? table->slots : NULL;
+	const struct handle_slot *slot = slots_find(slots, handle);
 	struct handle_record *record;
 
-	if (!handle_table_has(table, handle))
+	if (!slot)
 		return NULL;
 	lock_acquire(&table->lock);
-	record = handle_table_find(table, handle);
+	if (slots != table->slots || slot->key != handle) /* changed in between */
+		slot = slots_find(table->slots, handle);
+	record = slot ? slot->record : NULL;
 	if (record)
 		handle_record_hold(record);
 	lock_release(&table->lock);
 	return record;
 }
 
-/* Puts a record in, or in the place of another. */
-static bool handle_table_place(struct handle_table *table, const void *handle,
-			       struct handle_record *record) REQUIRES(table->lock)
+bool handle_table_set(struct handle_table *table, const void *handle, void *added)
 {
 	struct handle_slot *slot = slots_find(table->slots, handle);
+	struct handle_record *record = added;
 
 	if (!handle || (!slot && !handle_table_reserve(table)))
 		return false;
+	record->refs = 1;
 	record->handles = 1;
 	if (slot) {
 		atomic_store_explicit(&slot->record, record, memory_order_release);
@@ -152,15 +156,6 @@ static bool handle_table_place(struct handle_table *table, const void *handle,
 	slots_fill(table->slots, handle, record);
 	atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
 	return true;
-}
-
-/* Readers with a reference may have the record of an undone release, and no reader has a new one. */
-bool handle_table_set(struct handle_table *table, const void *handle, void *added)
-{
-	struct handle_record *record = added;
-
-	record->refs = 1;
-	return handle_table_place(table, handle, record);
 }
 
 bool handle_table_add(struct handle_table *table, const void *handle, void *record)
@@ -236,29 +231,6 @@ void *handle_table_release(struct handle_table *table, const void *handle)
 	record = handle_table_drop(table, handle);
 	lock_release(&table->lock);
 	return record;
-}
-
-bool handle_table_undo_drop(struct handle_table *table, const void *handle, void *dropped)
-{
-	struct handle_record *record = handle_table_find(table, handle);
-
-	if (dropped)
-		return handle_table_place(table, handle, dropped);
-	if (record)
-		record->handles++;
-	return true;
-}
-
-bool handle_table_undo_release(struct handle_table *table, const void *handle, void *released)
-{
-	bool undone;
-
-	if (!released && !handle_table_has(table, handle))
-		return true;
-	lock_acquire(&table->lock);
-	undone = handle_table_undo_drop(table, handle, released);
-	lock_release(&table->lock);
-	return undone;
 }
 
 /* A table that has grown is walked from the start. */

@@ -94,14 +94,6 @@ void handle_table_retain(struct handle_table *table, const void *handle);
 /* With the last handle, takes the record out and returns the table's reference; else NULL. */
 void *handle_table_release(struct handle_table *table, const void *handle);
 
-/**
- * handle_table_undo_release - the driver has refused a release
- * @released: what handle_table_release() returned; the record is the table's again
- *
- * Returns false without memory: @released is still the caller's.
- */
-bool handle_table_undo_release(struct handle_table *table, const void *handle, void *released);
-
 /*
  * A walk through all records.  The table may change in between: a walk may meet a record twice,
  * and misses no record that stays in the table.
@@ -126,10 +118,6 @@ void *handle_table_remove(struct handle_table *table, const void *handle) REQUIR
 
 /* With the lock: as handle_table_release(). */
 void *handle_table_drop(struct handle_table *table, const void *handle) REQUIRES(table->lock);
-
-/* With the lock: as handle_table_undo_release(). */
-bool handle_table_undo_drop(struct handle_table *table, const void *handle, void *dropped)
-	REQUIRES(table->lock);
 
 /* In a child of fork(), which has a single thread: empties the table, and leaks the records. */
 void handle_table_forget(struct handle_table *table);

@@ -99,21 +99,16 @@ cl_int kernel_args_set(cl_kernel kernel, cl_uint index, size_t size, const void 
 	return CL_OUT_OF_HOST_MEMORY;
 }
 
-static struct kernel_args *kernel_args_take(cl_kernel kernel)
-{
-	struct kernel_args *taken;
-
-	if (!handle_table_has(&kernel_args_table, kernel))
-		return NULL;
-	lock_acquire(&kernel_args_table.lock);
-	taken = handle_table_remove(&kernel_args_table, kernel);
-	lock_release(&kernel_args_table.lock);
-	return taken;
-}
-
 void kernel_args_forget(cl_kernel kernel)
 {
-	kernel_args_put(kernel_args_take(kernel));
+	struct kernel_args *gone;
+
+	if (!handle_table_has(&kernel_args_table, kernel))
+		return;
+	lock_acquire(&kernel_args_table.lock);
+	gone = handle_table_remove(&kernel_args_table, kernel);
+	lock_release(&kernel_args_table.lock);
+	kernel_args_put(gone);
 }
 
 bool kernel_args_copy(cl_kernel from, cl_kernel to)
@@ -134,32 +129,21 @@ bool kernel_args_copy(cl_kernel from, cl_kernel to)
  * two references at once may leave a record behind, which goes when the driver creates a new
  * kernel at the address.
  */
-struct kernel_args *kernel_args_release(cl_kernel kernel)
+void kernel_args_release(cl_kernel kernel)
 {
 	cl_uint refs = 0;
 
-	if (!handle_table_has(&kernel_args_table, kernel) ||
-	    next.clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(refs), &refs, NULL) ||
-	    refs != 1)
-		return NULL;
-	return kernel_args_take(kernel);
+	if (handle_table_has(&kernel_args_table, kernel) &&
+	    !next.clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(refs), &refs, NULL) &&
+	    refs == 1)
+		kernel_args_forget(kernel);
 }
 
-void kernel_args_released(cl_kernel kernel, struct kernel_args *args, cl_int err)
-{
-	if (!args)
-		return;
-	if (!err || !handle_table_undo_release(&kernel_args_table, kernel, args))
-		kernel_args_put(args);
-}
-
-cl_int kernel_args_imports(cl_kernel kernel, struct memobj_list *list)
+void kernel_args_imports(cl_kernel kernel, struct memobj_list *list)
 {
 	struct kernel_args *k = handle_table_get(&kernel_args_table, kernel);
-	bool reserved = memobj_list_reserve(list, k ? k->count : 0);
 
-	for (size_t i = 0; k && reserved && i < k->count; i++)
+	for (size_t i = 0; k && i < k->count; i++)
 		memobj_list_add(list, k->args[i].mem);
 	kernel_args_put(k);
-	return reserved ? CL_SUCCESS : memobj_list_error("kernel");
 }

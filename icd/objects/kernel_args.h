@@ -6,7 +6,7 @@
 #ifndef ICD_OBJECTS_KERNEL_ARGS_H
 #define ICD_OBJECTS_KERNEL_ARGS_H
 
-#include "icd/objects/memobj_list.h"
+#include "icd/objects/memobj.h"
 
 extern struct handle_table kernel_args_table;
 
@@ -28,24 +28,10 @@ void kernel_args_forget(cl_kernel kernel);
 /* Gives @to the arguments of @from.  False: no memory, logged. */
 bool kernel_args_copy(cl_kernel from, cl_kernel to);
 
-struct kernel_args;
+/* The application is about to release a kernel, perhaps for the last time. */
+void kernel_args_release(cl_kernel kernel);
 
-/*
- * The application is about to release a kernel, perhaps for the last time: the kernel's arguments, or
- * NULL.  Ends with kernel_args_released().
- */
-struct kernel_args *kernel_args_release(cl_kernel kernel);
-
-/* @err: the driver's.  The kernel has its arguments again if the driver has refused the release. */
-void kernel_args_released(cl_kernel kernel, struct kernel_args *args, cl_int err);
-
-/**
- * kernel_args_imports - such imports that are arguments of a kernel
- * @list: set also on failure; empty for almost every kernel.  Undone by memobj_list_put().
- *
- * Returns CL_SUCCESS, or CL_OUT_OF_HOST_MEMORY: then the kernel must not be enqueued, because it
- * would run without brackets.
- */
-cl_int kernel_args_imports(cl_kernel kernel, struct memobj_list *list);
+/* Adds such imports that are arguments of a kernel: none for almost every kernel. */
+void kernel_args_imports(cl_kernel kernel, struct memobj_list *list);
 
 #endif /* ICD_OBJECTS_KERNEL_ARGS_H */

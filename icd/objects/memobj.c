@@ -101,9 +101,6 @@ struct memobj *memobj_release(cl_mem mem, const struct memobj **import)
 {
 	struct memobj *gone, *obj;
 
-	*import = NULL;
-	if (!memobj_is_import(mem))
-		return NULL;
 	lock_acquire(&memobj_table.lock);
 	gone = obj = handle_table_drop(&memobj_table, mem);
 	while (obj && obj->parent) {
@@ -114,38 +111,6 @@ struct memobj *memobj_release(cl_mem mem, const struct memobj **import)
 	*import = obj;
 	lock_release(&memobj_table.lock);
 	return gone;
-}
-
-/* Parents that have left the table are put back, too. */
-static bool memobj_undo_drop(cl_mem mem, struct memobj *gone) REQUIRES(memobj_table.lock)
-{
-	struct memobj *parent = gone ? gone->parent : NULL;
-
-	if (!handle_table_undo_drop(&memobj_table, mem, gone))
-		return false;
-	while (parent && !handle_table_find(&memobj_table, parent->handle) &&
-	       handle_table_undo_drop(&memobj_table, parent->handle, parent)) {
-		memobj_hold(parent);
-		parent = parent->parent;
-	}
-	if (parent)
-		handle_table_undo_drop(&memobj_table, parent->handle, NULL);
-	return true;
-}
-
-void memobj_undo_release(cl_mem mem, struct memobj *gone)
-{
-	bool undone;
-
-	if (!gone && !memobj_is_import(mem))
-		return;
-	lock_acquire(&memobj_table.lock);
-	undone = memobj_undo_drop(mem, gone);
-	lock_release(&memobj_table.lock);
-	if (undone)
-		return;
-	log_error("no memory for the record of an import that is still there");
-	memobj_put(gone);
 }
 
 bool memobj_needs_acquire(const struct memobj *obj)
@@ -161,6 +126,29 @@ cl_mem memobj_root(const struct memobj *import)
 bool memobj_needs_access(const struct memobj *obj)
 {
 	return !obj->external && (obj->bracket || memobj_needs_acquire(obj));
+}
+
+void memobj_list_hold(struct memobj_list *list, struct memobj *obj)
+{
+	if (list->count < MEMOBJ_LIST_MAX)
+		list->objs[list->count++] = memobj_hold(obj);
+	else
+		list->left_out++;
+}
+
+void memobj_list_add(struct memobj_list *list, cl_mem mem)
+{
+	struct memobj *obj = memobj_get(mem);
+
+	if (obj && memobj_needs_access(obj))
+		memobj_list_hold(list, obj);
+	memobj_put(obj);
+}
+
+void memobj_list_put(struct memobj_list *list)
+{
+	while (list->count)
+		memobj_put(list->objs[--list->count]);
 }
 
 const struct memobj *memobj_import(const struct memobj *obj)

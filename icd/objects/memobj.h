@@ -60,6 +60,23 @@ bool memobj_needs_acquire(const struct memobj *obj);
 /* Whether commands that use the object need a bracket, or an acquire. */
 bool memobj_needs_access(const struct memobj *obj);
 
+/* The imports that a command uses, held: those whose commands need a bracket, or an acquire. */
+#define MEMOBJ_LIST_MAX 64
+
+struct memobj_list {
+	size_t count, left_out; /* with any left out, the command must not be enqueued */
+	struct memobj *objs[MEMOBJ_LIST_MAX];
+};
+
+/* Adds an import, which the list holds. */
+void memobj_list_hold(struct memobj_list *list, struct memobj *obj);
+
+/* Adds @mem if it is an import that needs access. */
+void memobj_list_add(struct memobj_list *list, cl_mem mem);
+
+/* Drops the imports, and empties the list. */
+void memobj_list_put(struct memobj_list *list);
+
 /* The driver's root object of an import, which is acquired: the handle, or a hidden buffer. */
 cl_mem memobj_root(const struct memobj *import);
 
@@ -93,7 +110,7 @@ static inline void memobj_retain(cl_mem mem)
 }
 
 /**
- * memobj_release - the application releases @mem, perhaps an import
+ * memobj_release - the application releases @mem
  * @import: set to the record of the import, @mem or a parent of @mem, if the import leaves the
  *	table; else NULL.  Valid as long as the returned record.
  *
@@ -101,8 +118,5 @@ static inline void memobj_retain(cl_mem mem)
  * else NULL.
  */
 struct memobj *memobj_release(cl_mem mem, const struct memobj **import);
-
-/* The driver has refused the release: memobj_release() returned @gone, which the table has again. */
-void memobj_undo_release(cl_mem mem, struct memobj *gone);
 
 #endif /* ICD_OBJECTS_MEMOBJ_H */

@@ -26,7 +26,7 @@ struct method_buffer {
 	void *hidden;  /* NULL, or the method's record of a backing buffer around the handle */
 };
 
-/* The arguments of a function that creates images; desc is not NULL. */
+/* The arguments of a function that creates an image, or where desc is NULL a buffer. */
 struct image_request {
 	const char *function; /* the name */
 	bool with_properties; /* the function is clCreateImageWithProperties */

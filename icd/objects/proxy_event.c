@@ -121,8 +121,7 @@ cl_int proxy_event_release(cl_event event)
 	struct proxy_event *gone = proxy_event_drop(event);
 	cl_int err = next.clReleaseEvent(event);
 
-	if (!err || !handle_table_undo_release(&proxy_event_table, event, gone))
-		proxy_event_end(gone);
+	proxy_event_end(gone);
 	return err;
 }
 

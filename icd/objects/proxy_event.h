@@ -55,10 +55,7 @@ static inline void proxy_event_retain(cl_event event)
 		handle_table_retain(&proxy_event_table, event);
 }
 
-/*
- * clReleaseEvent() for an event that may be a proxy, whose command is released behind the event.  A release
- * that the driver refuses changes nothing.
- */
+/* clReleaseEvent() for an event that may be a proxy, whose command is released behind the event. */
 cl_int proxy_event_release(cl_event event);
 
 /* A pending callback holds the record.  The command, or NULL if @event is no proxy. */

@@ -311,41 +311,6 @@ static void shape_kernel_then_another(void)
 	failing_kernel(0, 0, NULL);
 }
 
-#define KHR(name) __typeof__(&(name)) name##_ = (__typeof__(&(name)))failing_function(#name)
-
-static void *failing_function(const char *name)
-{
-	return clGetExtensionFunctionAddressForPlatform(failing.platform, name);
-}
-
-/* Two command buffers: one behind the user event, one behind the first. */
-static void shape_command_buffer(void)
-{
-	KHR(clCreateCommandBufferKHR);
-	KHR(clCommandNDRangeKernelKHR);
-	KHR(clFinalizeCommandBufferKHR);
-	KHR(clEnqueueCommandBufferKHR);
-	const size_t items = SIZE;
-	cl_command_buffer_khr list[2];
-	cl_event *done;
-	cl_int err;
-
-	if (!clCreateCommandBufferKHR_)
-		failing_lacks();
-	for (int i = 0; i < 2; i++) {
-		list[i] = clCreateCommandBufferKHR_(1, failing.queue, NULL, &err);
-		if (err)
-			failing_lacks();
-		CALL(clCommandNDRangeKernelKHR_(list[i], NULL, NULL, failing.kernel, 1, NULL,
-						&items, NULL, 0, NULL, NULL, NULL));
-		CALL(clFinalizeCommandBufferKHR_(list[i]));
-	}
-	done = failing_next();
-	CALL(clEnqueueCommandBufferKHR_(0, NULL, list[0], 1, &failing.gate, done));
-	CALL(clEnqueueCommandBufferKHR_(0, NULL, list[1], 1, done, failing_next()));
-	failing_fail();
-}
-
 static const struct shape {
 	const char *name;
 	void (*enqueue)(void);
@@ -366,7 +331,6 @@ static const struct shape {
 	SHAPE(kernel_behind_two_failures),
 	SHAPE(kernel_with_callback),
 	SHAPE(kernel_then_another),
-	SHAPE(command_buffer),
 };
 
 static const struct order {

@@ -280,6 +280,26 @@ static void CL_CALLBACK access_args_run_native(void *args)
 	stub_trace("kernel native end");
 }
 
+TEST(native_kernel_of_many,
+     "A command that uses more than 64 dma-bufs is CL_OUT_OF_RESOURCES, with a sentence.")
+{
+	struct two t = access_args_open(NULL, runtime_keeps);
+	void *args = NULL;
+	const void *locations[65];
+	cl_mem mems[65];
+
+	for (int i = 0; i < 65; i++) {
+		mems[i] = t.a.mem;
+		locations[i] = &args;
+	}
+	EXPECT_EQ(cl.clEnqueueNativeKernel(fix.queue, access_args_run_native, &args, sizeof(args),
+					   65, mems, locations, 0, NULL, NULL),
+		  CL_OUT_OF_RESOURCES);
+	EXPECT(strstr(fix.notice, "a command uses more than 64 dma-bufs"));
+	expect_no_sync("a");
+	access_args_close(&t);
+}
+
 TEST(native_kernel, "clEnqueueNativeKernel brackets each import in its list of objects.")
 {
 	struct two t = access_args_open(NULL, NULL);

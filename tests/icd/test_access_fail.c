@@ -361,8 +361,8 @@ static void *fail_in_between(void *event)
 }
 
 TEST_EACH(end_callback_refused, struct driver_kind, driver_kinds,
-	  "If the driver refuses the callback for a command's end, the command fails once its wait "
-	  "list is complete, and does not run.")
+	  "If the driver refuses the callback for a command's end, the command fails, and does not "
+	  "run.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
@@ -370,7 +370,6 @@ TEST_EACH(end_callback_refused, struct driver_kind, driver_kinds,
 	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk);
 	stub_fail("clSetEventCallback", 2, CL_OUT_OF_HOST_MEMORY);
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-	EXPECT(fixture_event_status(done) > CL_COMPLETE);
 	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);

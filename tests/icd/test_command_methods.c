@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command buffers on imports of each method, with both forms of updates: what a command buffer uses
- * is bracketed or acquired around each run, and lives as long as the command buffer.
+ * Command buffers on imports of each method, with both forms of updates: memory that is synchronized around
+ * each command cannot be recorded.
  */
 #include "command_list.h"
 
@@ -18,11 +18,17 @@ static const struct imported {
 	enum made_by by;
 	bool is_dmabuf;
 	size_t offset;
-	bool pages_alone; /* the device is zero copy for whole pages alone */
+	bool pages_alone;   /* the device is zero copy for whole pages alone */
+	bool is_consistent; /* a dma-buf, which is bracketed where the CPU maps it */
+	bool is_recorded;
 } importeds[] = {
-	{ "host", BY_HOST_PTR, false, 1, false },   { "host_part", BY_HOST_PTR, false, 256, true },
-	{ "dma_buf", BY_HOST_PTR, true, 0, false }, { "khr_dma_buf", BY_KHR, true, 0, false },
-	{ "khr_host", BY_KHR, false, 0, false },    { "khr_host_part", BY_KHR, false, 256, false },
+	{ "host", BY_HOST_PTR, false, 1, false, false, true },
+	{ "host_part", BY_HOST_PTR, false, 256, true, false, true },
+	{ "inconsistent_dma_buf", BY_HOST_PTR, true, 0, false, false, true },
+	{ "dma_buf", BY_HOST_PTR, true, 0, false, true, false },
+	{ "khr_dma_buf", BY_KHR, true, 0, false, true, false },
+	{ "khr_host", BY_KHR, false, 0, false, false, false },
+	{ "khr_host_part", BY_KHR, false, 256, false, false, false },
 };
 
 /* The form of a driver's updates and recording functions. */
@@ -59,8 +65,11 @@ static void methods_open(const struct imported *imported, const struct form *for
 
 static struct memory memory_open(const struct imported *imported, const char *name)
 {
-	static const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM,
-							 CL_IMPORT_TYPE_HOST_ARM, 0 };
+	const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
+	const cl_import_properties_arm dma_buf[] = {
+		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+		CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, imported->is_consistent, 0
+	};
 	struct memory m;
 	cl_int err = 1;
 
@@ -72,7 +81,7 @@ static struct memory memory_open(const struct imported *imported, const char *na
 	m.at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
 	EXPECT(m.at != MAP_FAILED);
 	m.at += imported->offset;
-	m.mem = fix.import(fix.context, 0, imported->is_dmabuf ? runtime_keeps : host,
+	m.mem = fix.import(fix.context, 0, imported->is_dmabuf ? dma_buf : host,
 			   imported->is_dmabuf ? (void *)&m.fd : m.at, 1001, &err);
 	if (err)
 		printf("# %s\n", fix.notice);
@@ -86,56 +95,33 @@ static void memory_close(struct memory *m, const struct imported *imported)
 	close(m->fd);
 }
 
-/* Runs the command buffer, whose kernels and copies use @uses times an import. */
-static void methods_run(cl_command_buffer_khr list, const struct imported *imported, int uses)
+static cl_int methods_record(cl_command_buffer_khr list, cl_mem mem,
+			     cl_mutable_command_khr *command)
 {
-	const int brackets = imported->is_dmabuf && imported->by == BY_HOST_PTR ? uses : 0,
-		  acquires = imported->by == BY_KHR ? uses : 0;
-
-	stub_trace_clear();
-	EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
-	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	expect_count("sync START ", brackets);
-	expect_count("sync END ", brackets);
-	expect_acquires(acquires);
-}
-
-/* A finalized command buffer with a kernel on @mem. */
-static cl_command_buffer_khr methods_record(cl_mem mem, cl_mutable_command_khr *command)
-{
-	cl_command_buffer_khr list = list_create();
 	cl_kernel kernel = fixture_create_increment(mem);
 	const size_t one = 1;
+	cl_int err =
+		khr.kernel(list, NULL, NULL, kernel, 1, NULL, &one, NULL, 0, NULL, NULL, command);
 
-	EXPECT_EQ(khr.kernel(list, NULL, NULL, kernel, 1, NULL, &one, NULL, 0, NULL, NULL, command),
-		  CL_SUCCESS);
-	EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
 	cl.clReleaseKernel(kernel);
-	return list;
+	return err;
 }
 
-TEST_EACH_PAIR(updated, struct imported, importeds, struct form, forms,
-	       "An update takes an import without access of its own, and refuses the others.")
+static void methods_run(cl_command_buffer_khr list)
 {
-	const bool is_taken = row->by == BY_HOST_PTR && !row->is_dmabuf;
-	cl_mutable_command_khr command = NULL;
-	cl_command_buffer_khr list;
-	struct memory a, b;
+	EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+}
 
-	methods_open(row, column, "1.0.0");
-	a = memory_open(row, "a");
-	b = memory_open(row, "b");
-	list = methods_record(a.mem, &command);
-	EXPECT_EQ(list_update(list, command, &b.mem), is_taken ? CL_SUCCESS : CL_INVALID_OPERATION);
-	methods_run(list, row, 1);
-	EXPECT_EQ(a.at[0], !is_taken);
-	EXPECT_EQ(b.at[0], is_taken);
-	EXPECT_EQ(khr.release(list), CL_SUCCESS);
-	cl.clReleaseMemObject(a.mem);
-	cl.clReleaseMemObject(b.mem);
-	memory_close(&a, row);
-	memory_close(&b, row);
-	fixture_close();
+static void methods_expect(const struct imported *imported, cl_int err)
+{
+	EXPECT_EQ(err, imported->is_recorded ? CL_SUCCESS : CL_INVALID_OPERATION);
+	if (imported->is_recorded)
+		return;
+	EXPECT(strstr(fix.notice, "a command buffer cannot use memory that is synchronized around "
+				  "each command; enqueue the command"));
+	EXPECT_EQ(!!strstr(fix.notice, "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM"),
+		  imported->by == BY_HOST_PTR);
 }
 
 static void CL_CALLBACK methods_note_end(cl_mem mem, void *has_ended)
@@ -159,8 +145,9 @@ static bool methods_has_ended(void *has_ended)
 }
 
 TEST_EACH_PAIR(
-	released, struct imported, importeds, struct form, forms,
-	"A released import lives as long as a command buffer uses the import, and no longer.")
+	recorded, struct imported, importeds, struct form, forms,
+	"A kernel is recorded on memory that needs nothing around each command, which lives as "
+	"long as the command buffer; on other memory it is refused.")
 {
 	cl_command_buffer_khr list;
 	struct memory a;
@@ -168,49 +155,79 @@ TEST_EACH_PAIR(
 
 	methods_open(row, column, "1.0.0");
 	a = memory_open(row, "a");
-	list = methods_record(a.mem, NULL);
+	list = list_create();
+	methods_expect(row, methods_record(list, a.mem, NULL));
+	EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
 	methods_release(a.mem, &has_ended);
-	methods_run(list, row, 1);
-	methods_run(list, row, 1);
-	EXPECT_EQ(a.at[0], 2);
-	EXPECT(!atomic_load(&has_ended));
+	methods_run(list);
+	methods_run(list);
+	EXPECT_EQ(a.at[0], row->is_recorded ? 2 : 0);
+	if (row->is_recorded)
+		EXPECT(!atomic_load(&has_ended));
 	EXPECT_EQ(khr.release(list), CL_SUCCESS);
 	EXPECT(process_settles(methods_has_ended, &has_ended));
 	memory_close(&a, row);
 	fixture_close();
 }
 
-/*
- * Access for a command that is refused begins and ends in a callback, behind which nothing waits.
- * The stub's queue runs a command only when the callbacks of the command before have returned.
- */
-static void methods_wait_for_callbacks(void)
+TEST_EACH_PAIR(
+	updated, struct imported, importeds, struct form, forms,
+	"An update takes the memory that can be recorded, and a refused one changes nothing.")
 {
-	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(fix.queue, 0, NULL, NULL), CL_SUCCESS);
-	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-}
-
-TEST_EACH_PAIR(enqueue_refused, struct imported, importeds, struct form, forms,
-	       "If the driver refuses to run a command buffer, no access stays open, and the next "
-	       "run works.")
-{
+	cl_mutable_command_khr command = NULL;
 	cl_command_buffer_khr list;
 	struct memory a;
+	cl_mem plain;
 
 	methods_open(row, column, "1.0.0");
 	a = memory_open(row, "a");
-	list = methods_record(a.mem, NULL);
-	stub_trace_clear();
-	stub_fail("clEnqueueCommandBufferKHR", 1, CL_OUT_OF_RESOURCES);
-	EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
-	methods_wait_for_callbacks();
-	EXPECT_EQ(stub_trace_count("sync START "), stub_trace_count("sync END "));
-	EXPECT_EQ(stub_trace_count("acquire"), stub_trace_count("release"));
-	methods_run(list, row, 1);
-	EXPECT_EQ(a.at[0], 1);
+	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	list = list_create();
+	EXPECT_EQ(methods_record(list, plain, &command), CL_SUCCESS);
+	EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
+	EXPECT_EQ(list_update(list, command, &plain), CL_SUCCESS);
+	methods_expect(row, list_update(list, command, &a.mem));
+	methods_run(list);
+	EXPECT_EQ(a.at[0], row->is_recorded);
+	stub_fail("clUpdateMutableCommandsKHR", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(list_update(list, command, &plain), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(list_update(NULL, command, &plain), CL_INVALID_COMMAND_BUFFER_KHR);
 	EXPECT_EQ(khr.release(list), CL_SUCCESS);
+	cl.clReleaseMemObject(plain);
 	cl.clReleaseMemObject(a.mem);
 	memory_close(&a, row);
+	fixture_close();
+}
+
+TEST_EACH(remapped, struct form, forms,
+	  "A remapped command buffer runs, takes updates, and is released by the last release.")
+{
+	cl_mutable_command_khr command = NULL, of_copy = NULL;
+	cl_command_buffer_khr list, copy;
+	struct memory a;
+	cl_mem plain;
+	cl_int err = 1;
+
+	methods_open(&importeds[0], row, "1.0.0");
+	a = memory_open(&importeds[0], "a");
+	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	list = list_create();
+	EXPECT_EQ(methods_record(list, plain, &command), CL_SUCCESS);
+	EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
+	copy = khr.remap(list, CL_FALSE, 1, &fix.queue, 1, &command, &of_copy, &err);
+	EXPECT(copy && !err);
+	EXPECT_EQ(khr.retain(copy), CL_SUCCESS);
+	EXPECT_EQ(khr.release(copy), CL_SUCCESS);
+	EXPECT_EQ(list_update(copy, of_copy, &a.mem), CL_SUCCESS);
+	methods_run(copy);
+	methods_run(list);
+	EXPECT_EQ(a.at[0], 1);
+	EXPECT_EQ(khr.release(copy), CL_SUCCESS);
+	EXPECT_EQ(khr.release(copy), CL_INVALID_COMMAND_BUFFER_KHR);
+	EXPECT_EQ(khr.release(list), CL_SUCCESS);
+	cl.clReleaseMemObject(plain);
+	cl.clReleaseMemObject(a.mem);
+	memory_close(&a, &importeds[0]);
 	fixture_close();
 }
 
@@ -229,8 +246,8 @@ static cl_int methods_copy(const struct form *form, cl_command_buffer_khr list, 
 }
 
 TEST_EACH_PAIR(copied, struct imported, importeds, struct form, forms,
-	       "In version 1.1.0 a recorded copy between imports copies the memory itself, and is "
-	       "access.")
+	       "In version 1.1.0 a copy between imports is recorded, and copies the memory itself, "
+	       "unless the memory is synchronized around each command.")
 {
 	cl_command_buffer_khr list;
 	struct memory a, b;
@@ -239,14 +256,14 @@ TEST_EACH_PAIR(copied, struct imported, importeds, struct form, forms,
 	a = memory_open(row, "a");
 	b = memory_open(row, "b");
 	list = list_create();
-	EXPECT_EQ(methods_copy(column, list, a.mem, b.mem), CL_SUCCESS);
+	methods_expect(row, methods_copy(column, list, a.mem, b.mem));
 	EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
 	cl.clReleaseMemObject(a.mem);
 	cl.clReleaseMemObject(b.mem);
 	for (unsigned char value = 7; value < 9; value++) {
 		a.at[3] = value;
-		methods_run(list, row, 2);
-		EXPECT_EQ(b.at[3], value);
+		methods_run(list);
+		EXPECT_EQ(b.at[3], row->is_recorded ? value : 0);
 	}
 	EXPECT_EQ(khr.release(list), CL_SUCCESS);
 	memory_close(&a, row);

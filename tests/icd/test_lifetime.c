@@ -27,6 +27,25 @@ TEST(retain_release, "An import stays an import until its last reference is rele
 	fixture_close();
 }
 
+TEST(retain_refused,
+     "A reference that the driver refuses does not count: the release ends the import.")
+{
+	unsigned char *p;
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	p = pages_map(1);
+	mem = fixture_import_host(CL_MEM_READ_ONLY, p + 1, 100);
+	stub_fail("clRetainMemObject", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clRetainMemObject(mem), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
+	/* Imports of a page that live at the same time have the same access. */
+	mem = fixture_import_host(CL_MEM_READ_WRITE, p + 1, 100);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
 TEST(sub_buffer_outlives_parent,
      "A sub-buffer is still an import after its parent's release, and holds the parent.")
 {

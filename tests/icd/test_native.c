@@ -412,43 +412,6 @@ TEST(android_of_platform, "Android's hardware buffers go to the driver of the co
 	fixture_close();
 }
 
-/* Drivers, for an import of host memory into a context of the first platform. */
-static const struct unrecorded {
-	const char *name;
-	long platforms, types; /* bits */
-	cl_int wanted;
-} unrecordeds[] = {
-	{ "native", 1 << 0, STUB_NATIVE_HOST, CL_SUCCESS },
-	{ "native_of_dma_bufs", 1 << 0, STUB_NATIVE_DMA_BUF, CL_INVALID_CONTEXT },
-	{ "another_native", 1 << 1, STUB_NATIVE_HOST, CL_INVALID_CONTEXT },
-	{ "none_native", 0, 0, CL_INVALID_CONTEXT },
-};
-
-TEST_EACH(no_record, struct unrecorded, unrecordeds,
-	  "In a context of which the layer could make no record, imports go to a driver that takes "
-	  "the type, and are CL_INVALID_CONTEXT without such a driver.")
-{
-	cl_context context;
-	cl_int err = 1;
-	cl_mem mem;
-
-	fixture_reset();
-	stub_set(STUB_PLATFORMS, 2);
-	stub_set(STUB_NATIVE, row->platforms);
-	stub_set(STUB_NATIVE_TYPES, row->types);
-	fixture_open();
-	stub_fail("clGetContextInfo", 1, CL_OUT_OF_RESOURCES);
-	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
-	EXPECT(stub_failed());
-	mem = fix.import(context, CL_MEM_READ_WRITE, NULL, pages_map(1), PAGE, &err);
-	EXPECT_EQ(err, row->wanted);
-	EXPECT_EQ(stub_calls("clImportMemoryARM"), row->wanted ? 0 : 1);
-	if (mem)
-		cl.clReleaseMemObject(mem);
-	cl.clReleaseContext(context);
-	fixture_close();
-}
-
 static const struct unasked {
 	const char *name;
 	long platforms;
@@ -459,9 +422,9 @@ static const struct unasked {
 };
 
 TEST_EACH(
-	no_record_to_be_made, struct unasked, unaskeds,
-	"If the layer can make no record of a context during an import either, the import goes to "
-	"the driver of the only platform.")
+	no_record, struct unasked, unaskeds,
+	"In a context of which the layer could make no record, an import goes to the driver of the "
+	"only platform.")
 {
 	cl_context context;
 	cl_int err;

@@ -100,7 +100,7 @@ static void climport_registration_fill(const struct registration *registration,
 		.fd = pin->fd,
 		.offset = pin->offset,
 		.id = pin->number,
-		.reserved = { (void *)pin, registration->ref.slot },
+		.reserved = { (void *)pin },
 	};
 }
 
@@ -156,7 +156,7 @@ PUBLIC int climport_register(const void *address, size_t size, uint64_t flags,
 PUBLIC void climport_unregister(struct climport_registration *out)
 {
 	struct registration registration = {
-		.ref = { .pin = out->reserved[0], .slot = out->reserved[1] },
+		.ref = { .pin = out->reserved[0] },
 		.host = { .number = out->id, .slot = out->reserved[1] },
 	};
 

@@ -239,8 +239,8 @@ static void registry_limit(const struct registry *registry, struct cache *cache)
 	const uint32_t most = registration_entries(),
 		       entries = atomic_load(&registration_limits[!registry->is_host].entries);
 
-	cache_set_idle(cache, SIZE_MAX, entries < most ? entries : most);
-	cache_set_bytes(cache, atomic_load(&registration_limits[!registry->is_host].bytes));
+	cache_set_limits(cache, atomic_load(&registration_limits[!registry->is_host].bytes),
+			 entries < most ? entries : most);
 }
 
 /* The program may hold any number of registrations of host memory. */
@@ -300,7 +300,7 @@ int registration_get(enum registration_kind kind, const struct export_request *r
 	if (ret)
 		return ret;
 	cache_drop_changed(cache);
-	ret = cache_get_wanted(cache, request->address, request->size, request, ref);
+	ret = cache_get(cache, request->address, request->size, request, ref);
 	/* Another thread may have got the last room, for the same range. */
 	if (shortage_is(ret) && cache_get_cached(cache, request->address, request->size, ref))
 		ret = 0;

@@ -101,7 +101,7 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
 	if (!ret)
 		ret = opaque_cache_make(of, &cache);
 	if (!ret)
-		ret = cache_get_wanted(cache, address, size, wanted, &got.ref);
+		ret = cache_get(cache, address, size, wanted, &got.ref);
 	if (!ret)
 		*hold = got;
 	return ret;

@@ -316,14 +316,14 @@ enum import_edge { IMPORT_BEGIN, IMPORT_END };
  * import_bracket_async - begin or end access to several regions, without blocking
  * @regions: @count regions, each with an access in @access; both are borrowed
  *	until @done was called, and the caller keeps references until then
- * @done: called once, before this returns or later on the worker thread, with 0
+ * @done: called once, before this returns or later on a thread of its own, with 0
  *	or the first negative errno; regions begun before the error have
  *	been ended again
  *
  * For callbacks of drivers, which may not block.  A buffer with unsignalled fences delays no other
  * call.
  *
- * Returns 0, or -ENOMEM, -EAGAIN, -EMFILE if no worker could be started; @done is then not called.
+ * Returns 0, or -ENOMEM, -EAGAIN if no thread could be started; @done is then not called.
  */
 int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
 			 const unsigned int *access, size_t count,

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "import/ops.h"
+#include "import/import.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/thread.h"

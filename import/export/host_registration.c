@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "import/cache/table.h"
-#include "import/export/exporter.h"
 #include "import/export/gdmabuf.h"
 #include "import/export/registration.h"
 #include "import/kinds/maps.h"

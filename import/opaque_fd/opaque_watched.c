@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "import/export/gdmabuf.h"
-#include "import/opaque_fd/exporter.h"
-#include "import/opaque_fd/opaque.h"
 #include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/idle.h"

@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-#define RM_UUID_SIZE 16
+#include "import/nvidia/rm/rm_abi.h"
 
 /**
  * rm_import_host - host pages, for the device with @uuid

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "import/nvidia/rm/rm_version.h"
 #include "util/log.h"
 
 #define RM_HANDLES_MASK 0x7fffffffu
@@ -153,6 +152,36 @@ int rm_client_open(const char *node)
 	return log_errno(EOPNOTSUPP, "%s: %s", node, log_strerror(error));
 }
 
+/*
+ * Releases before 525 take references to pages (get_user_pages() in os-mlock.c of
+ * open-gpu-kernel-modules).  After a fork() the program's next write to a page gives the program a
+ * copy, and kernels see the old page.  Later releases use pin_user_pages().
+ */
+#define RM_RELEASE 525
+
+/* Releases before 530 do not tell their number, and compare a number with theirs. */
+static unsigned long rm_release(int control, const struct rm_version *told)
+{
+	struct rm_version version = { .command = RM_VERSION_COMPARE, .text = "525." };
+
+	if (told->text[0])
+		return strtoul(told->text, NULL, 10);
+	return rm_try_ioctl(control, RM_VERSION, &version) ? 0 : RM_RELEASE;
+}
+
+static int rm_client_check_release(int control)
+{
+	struct rm_version version = { .command = RM_VERSION_QUERY };
+	int ret = rm_ioctl(control, RM_VERSION, &version, "the version of NVIDIA's driver");
+
+	if (ret || rm_release(control, &version) >= RM_RELEASE)
+		return ret;
+	return log_errno(EOPNOTSUPP,
+			 "releases of NVIDIA's driver before %d do not pin host memory: after a "
+			 "fork() kernels would see old pages",
+			 RM_RELEASE);
+}
+
 static void rm_client_destroy(struct rm_client *client)
 {
 	descriptor_own_close(&client->control);
@@ -173,7 +202,7 @@ static int rm_client_create(struct rm_client **out)
 	}
 	ret = descriptor_own(&client->control, fd);
 	if (!ret)
-		ret = rm_version_check(fd);
+		ret = rm_client_check_release(fd);
 	if (!ret)
 		ret = rm_client_allocate(client, 0, RM_CLASS_CLIENT, NULL, "a client",
 					 &client->handle);

@@ -151,7 +151,7 @@ static int opaque_of_allocated(void)
 /* The memory that is freed waits for an event, and the second allocation for the event. */
 static int shortage_pool(enum device_pool_memory memory)
 {
-	struct device_pool *pool = NULL;
+	struct pool *pool = NULL;
 	void *address;
 	int ret = device_pool_create(0, memory, &pool);
 

@@ -10,8 +10,6 @@
 
 #define RM_HANDLES_MASK 0x7fffffffu
 
-static struct rm_client *_Atomic rm_client_current;
-
 static const struct {
 	uint32_t status;
 	int error;
@@ -214,22 +212,19 @@ static int rm_client_create(struct rm_client **out)
 	return 0;
 }
 
-/* Two threads may make a client each: the first is for both. */
 int rm_client_get(struct rm_client **out)
 {
-	struct rm_client *client = atomic_load(&rm_client_current), *mine = NULL;
+	static struct rm_client *current;
+	struct rm_client *made = NULL;
 	int ret;
 
-	while (!client || !descriptor_is_own(&client->control)) {
-		ret = rm_client_create(&mine);
+	if (!current || !descriptor_is_own(&current->control)) {
+		ret = rm_client_create(&made);
 		if (ret)
 			return ret;
-		mine->before = client;
-		if (atomic_compare_exchange_strong(&rm_client_current, &client, mine))
-			client = mine;
-		else
-			rm_client_destroy(mine);
+		made->before = current;
+		current = made;
 	}
-	*out = client;
+	*out = current;
 	return 0;
 }

@@ -21,12 +21,12 @@ struct rm_device;
 struct rm_client {
 	struct descriptor_own control;
 	uint32_t handle;
-	_Atomic uint32_t last;		   /* number of an object */
-	struct rm_device *_Atomic devices; /* rm_device.c's; grows at its head only */
-	struct rm_client *before;	   /* the client that this client replaced */
+	_Atomic uint32_t last;	   /* number of an object */
+	struct rm_device *devices; /* rm_device.c's; grows at its head only */
+	struct rm_client *before;  /* the client that this client replaced */
 };
 
-/* The process's client.  0 or a negative errno, logged. */
+/* The process's client, for one thread at a time.  0 or a negative errno, logged. */
 int rm_client_get(struct rm_client **client);
 
 /*

@@ -172,8 +172,6 @@ static int cuda_memory_begin(struct allocation *a, enum cuda_kind kind,
 	a->cu = cuda_driver_load();
 	if (!a->cu)
 		return -ENODEV;
-	if (a->cu->no_vmm)
-		return cuda_missing(a->cu->no_vmm);
 	a->device = cuda_memory_device_of(a->cu, uuid);
 	if (a->device < 0)
 		return a->device;

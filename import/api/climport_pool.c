@@ -8,9 +8,7 @@
 #include <stdlib.h>
 
 #include "import/alloc/device_pool.h"
-#include "import/api/caller.h"
-#include "import/api/error.h"
-#include "import/api/public.h"
+#include "import/api/common.h"
 #include "util/log.h"
 #include "util/thread.h"
 #include "util/utf8.h"

@@ -7,7 +7,6 @@
 
 #include "import/nvidia/pinnable.h"
 #include "import/nvidia/rm/rm_device.h"
-#include "import/nvidia/rm/rm_dmabuf.h"
 #include "util/log.h"
 
 /* The descriptor keeps the memory, so the object goes at once. */

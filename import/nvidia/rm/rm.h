@@ -43,4 +43,10 @@ int rm_import_host(const unsigned char uuid[RM_UUID_SIZE], void *addr, size_t si
  */
 int rm_import_dmabuf(const unsigned char uuid[RM_UUID_SIZE], int dmabuf, size_t size, int *fd);
 
+/*
+ * 0 if the first @size bytes of a dma-buf are memory of the host.  Or -EOPNOTSUPP: not known to be;
+ * -EBADF: no dma-buf; -ERANGE: the dma-buf is smaller.  Logged.
+ */
+int rm_dmabuf_check(int dmabuf, size_t size);
+
 #endif

@@ -8,7 +8,7 @@
  * A try in a process of climport's is no way: a dma-buf says nothing of the next dma-buf of the
  * exporter, and a fault that the GPU does not contain ends the contexts of other programs (Xid 95).
  */
-#include "import/nvidia/rm/rm_dmabuf.h"
+#include "import/nvidia/rm/rm.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -126,11 +126,12 @@ void log_hold(void)
 
 void log_resume(bool is_fault)
 {
-	THREAD_NO_CANCEL();
-
 	if (!--log_holds && *log_last_message &&
-	    log_level() >= (is_fault ? LEVEL_ERROR : LEVEL_DEBUG))
+	    log_level() >= (is_fault ? LEVEL_ERROR : LEVEL_DEBUG)) {
+		THREAD_NO_CANCEL();
+
 		log_print(log_last_message);
+	}
 	if (!is_fault)
 		log_clear();
 }

@@ -38,7 +38,7 @@ int rm_import_host(const unsigned char uuid[RM_UUID_SIZE], void *addr, size_t si
 
 /*
  * rm_import_host() for the first @size bytes of a dma-buf, which stays the caller's.  -EOPNOTSUPP
- * for exporters that are not known to give memory of the host (rm_dmabuf.c): a GPU that imports
+ * for exporters that are not known to give memory of the host (rm.c): a GPU that imports
  * memory which it cannot reach faults at the first kernel, and the program's context is lost.
  */
 int rm_import_dmabuf(const unsigned char uuid[RM_UUID_SIZE], int dmabuf, size_t size, int *fd);

@@ -61,43 +61,23 @@ int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
 		     : 0;
 }
 
-static int rm_client_allocate_any(const struct rm_client *client, struct rm_allocation *allocation,
-				  const char *what)
-{
-	int ret = rm_ioctl(client->control.fd, RM_ALLOCATE, allocation, what);
-
-	return ret ? ret
-		   : rm_result(allocation->status ? allocation->status : allocation->size, what);
-}
-
 int rm_client_allocate(const struct rm_client *client, uint32_t parent, uint32_t class,
 		       const void *parameters, const char *what, uint32_t *object)
 {
 	struct rm_allocation allocation = {
 		.client = client->handle,
 		.parent = parent,
+		.object = *object,
 		.class = class,
 		.parameters = (uintptr_t)parameters,
 	};
-	int ret = rm_client_allocate_any(client, &allocation, what);
+	int ret = rm_ioctl(client->control.fd, RM_ALLOCATE, &allocation, what);
 
+	if (!ret)
+		ret = rm_result(allocation.status ? allocation.status : allocation.size, what);
 	if (!ret)
 		*object = allocation.object;
 	return ret;
-}
-
-int rm_client_allocate_as(const struct rm_client *client, uint32_t parent, uint32_t object,
-			  uint32_t class, const void *parameters, const char *what)
-{
-	struct rm_allocation allocation = {
-		.client = client->handle,
-		.parent = parent,
-		.object = object,
-		.class = class,
-		.parameters = (uintptr_t)parameters,
-	};
-
-	return rm_client_allocate_any(client, &allocation, what);
 }
 
 int rm_client_control(const struct rm_client *client, uint32_t command, void *parameters,

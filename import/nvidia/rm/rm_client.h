@@ -46,13 +46,9 @@ int rm_try_ioctl(int fd, unsigned long request, void *parameters);
 /* The same.  The caller looks at the status. */
 int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what);
 
-/* @object: set on success; RM chooses the handle. */
+/* @object: the handle; where it is 0, RM chooses, and it is set on success. */
 int rm_client_allocate(const struct rm_client *client, uint32_t parent, uint32_t class,
 		       const void *parameters, const char *what, uint32_t *object);
-
-/* The same, of a handle of the caller's. */
-int rm_client_allocate_as(const struct rm_client *client, uint32_t parent, uint32_t object,
-			  uint32_t class, const void *parameters, const char *what);
 
 int rm_client_control(const struct rm_client *client, uint32_t command, void *parameters,
 		      uint32_t size, const char *what);

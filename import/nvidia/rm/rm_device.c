@@ -50,8 +50,8 @@ int rm_device_attach(const struct rm_device *device, int dmabuf, size_t size, ui
 	snprintf(what, sizeof(what), "%zu bytes of dma-buf %d", size, dmabuf);
 	do {
 		*object = rm_client_new_handle(device->client);
-		ret = rm_client_allocate_as(device->client, device->handle, *object,
-					    RM_CLASS_OS_DESCRIPTOR, &memory, what);
+		ret = rm_client_allocate(device->client, device->handle, RM_CLASS_OS_DESCRIPTOR,
+					 &memory, what, object);
 	} while (ret == -EEXIST);
 	return ret;
 }

@@ -121,7 +121,7 @@ void log_debug(const char *format, ...)
 void log_hold(void)
 {
 	if (!log_holds++)
-		log_clear();
+		log_last_message[0] = '\0';
 }
 
 void log_resume(bool is_fault)
@@ -133,7 +133,7 @@ void log_resume(bool is_fault)
 		log_print(log_last_message);
 	}
 	if (!is_fault)
-		log_clear();
+		log_last_message[0] = '\0';
 }
 
 void log_clear(void)

@@ -145,21 +145,6 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 	return opaque_by_pages(want, address, size, opaque, out);
 }
 
-static int opaque_by_dmabuf(const unsigned char *uuid, const struct import_region *region,
-			    struct import_opaque *out)
-{
-	int fd, ret = rm_import_dmabuf(uuid, region->fd, region->size, &fd);
-
-	if (ret)
-		return ret;
-	*out = (struct import_opaque){
-		.fd = fd,
-		.size = region->size,
-		.exporter = OPAQUE_BY_RM,
-	};
-	return 0;
-}
-
 static void opaque_put_hold(struct opaque_kept *opaque)
 {
 	if (opaque->hold.of)
@@ -198,8 +183,14 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 static int opaque_of_foreign(const struct opaque_want *want, const struct import_region *region,
 			     struct opaque_kept *opaque, struct import_opaque *out)
 {
-	int ret = opaque_by_dmabuf(want->uuid, region, out);
+	int fd, ret = rm_import_dmabuf(want->uuid, region->fd, region->size, &fd);
 
+	if (!ret)
+		*out = (struct import_opaque){
+			.fd = fd,
+			.size = region->size,
+			.exporter = OPAQUE_BY_RM,
+		};
 	if (ret != -EOPNOTSUPP || !region->addr ||
 	    !pinnable_is(region->addr, region->size, PINNABLE_MEMORY))
 		return ret;

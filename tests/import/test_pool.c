@@ -26,14 +26,14 @@ static const struct pool_source source = {
 	.slab_free = source_slab_free,
 };
 
-static void pool_begin(struct pool *pool)
+static void source_pool_begin(struct pool *pool)
 {
 	fake_cuda_reset(1);
 	pool_init(pool, &source, 64 * SLAB);
 	EXPECT_EQ(cuda_order_open(&pool->order, 0), 0);
 }
 
-static void pool_end(struct pool *pool)
+static void source_pool_end(struct pool *pool)
 {
 	pool_destroy(pool);
 	cuda_order_close(&pool->order);
@@ -55,20 +55,20 @@ TEST(streams_without_end, "A program that makes a stream for each request has a 
 {
 	struct pool pool;
 
-	pool_begin(&pool);
+	source_pool_begin(&pool);
 	for (uint64_t stream = 0; stream < 20000; stream++) {
 		pool_use_stream(&pool, stream);
 		EXPECT(pool.streams <= POOL_BINS_OF_STREAMS);
 	}
 	EXPECT_EQ(pool.bytes, SLAB);
-	pool_end(&pool);
+	source_pool_end(&pool);
 }
 
 TEST(streams_few, "A program of 2,048 streams never waits for the device.")
 {
 	struct pool pool;
 
-	pool_begin(&pool);
+	source_pool_begin(&pool);
 	for (uint64_t i = 0; i < 20 * POOL_BINS_OF_STREAMS; i++)
 		pool_use_stream(&pool, i % POOL_BINS_OF_STREAMS);
 	EXPECT_EQ(fake_cuda_calls("cuCtxSynchronize"), 0);
@@ -76,5 +76,5 @@ TEST(streams_few, "A program of 2,048 streams never waits for the device.")
 	pool_trim(&pool, 0);
 	EXPECT_EQ(pool.streams, 0);
 	EXPECT_EQ(pool.bytes, 0);
-	pool_end(&pool);
+	source_pool_end(&pool);
 }

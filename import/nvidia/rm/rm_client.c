@@ -40,21 +40,14 @@ int rm_result(uint32_t status, const char *what)
 	return log_errno(EIO, "NVIDIA's resource manager refuses %s: status %#x", what, status);
 }
 
-int rm_try_ioctl(int fd, unsigned long request, void *parameters)
+/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
+int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
 {
 	int error;
 
 	do
 		error = ioctl(fd, request, parameters) ? errno : 0;
 	while (error == EINTR);
-	return error;
-}
-
-/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
-int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
-{
-	int error = rm_try_ioctl(fd, request, parameters);
-
 	return error ? log_errno(error == ENOMEM ? ENOMEM : EOPNOTSUPP,
 				 "%s: ioctl of NVIDIA's resource manager: %s", what,
 				 log_strerror(error))
@@ -138,21 +131,26 @@ int rm_client_open(const char *node)
 #define RM_RELEASE 525
 
 /* Releases before 530 do not tell their number, and compare a number with theirs. */
-static unsigned long rm_release(int control, const struct rm_version *told)
+static unsigned long rm_release(int control, const struct rm_version *told, const char *what)
 {
 	struct rm_version version = { .command = RM_VERSION_COMPARE, .text = "525." };
+	int ret;
 
 	if (told->text[0])
 		return strtoul(told->text, NULL, 10);
-	return rm_try_ioctl(control, RM_VERSION, &version) ? 0 : RM_RELEASE;
+	log_hold();
+	ret = rm_ioctl(control, RM_VERSION, &version, what);
+	log_resume(false);
+	return ret ? 0 : RM_RELEASE;
 }
 
 static int rm_client_check_release(int control)
 {
+	static const char what[] = "the version of NVIDIA's driver";
 	struct rm_version version = { .command = RM_VERSION_QUERY };
-	int ret = rm_ioctl(control, RM_VERSION, &version, "the version of NVIDIA's driver");
+	int ret = rm_ioctl(control, RM_VERSION, &version, what);
 
-	if (ret || rm_release(control, &version) >= RM_RELEASE)
+	if (ret || rm_release(control, &version, what) >= RM_RELEASE)
 		return ret;
 	return log_errno(EOPNOTSUPP,
 			 "releases of NVIDIA's driver before %d do not pin host memory: after a "

@@ -38,12 +38,9 @@ uint32_t rm_client_new_handle(struct rm_client *client);
 /* A new control node: -errno, logged. */
 int rm_client_open(const char *node);
 
-/* ioctl(2), again while a signal interrupts: 0, or a positive errno. */
-int rm_try_ioctl(int fd, unsigned long request, void *parameters);
-
 /* Below: 0, or a negative errno, logged with @what, a noun: the object or the act. */
 
-/* The same.  The caller looks at the status. */
+/* ioctl(2), again while a signal interrupts.  The caller looks at the status. */
 int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what);
 
 /* @object: the handle; where it is 0, RM chooses, and it is set on success. */

@@ -129,7 +129,7 @@ static void use_cache(uintptr_t address, size_t size)
 {
 	struct cache_ref ref;
 
-	if (cache_get(cache, address, size, &ref))
+	if (cache_get(cache, address, size, NULL, &ref))
 		cache_die("cache_get failed");
 	cache_put(cache, &ref);
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "import/opaque_fd/opaque.h"
-#include "import/ops.h"
 #include "util/log.h"
 #include "util/shortage.h"
 #include "util/thread.h"
@@ -58,6 +56,20 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	return 0;
 }
 
+void import_region_init(struct import_region *region, const struct import_ops *ops, void *addr,
+			size_t size)
+{
+	*region = (struct import_region){
+		.ops = ops,
+		.refs = 1,
+		.addr = addr,
+		.size = size,
+		.fd = -1,
+		.access = IMPORT_READ | IMPORT_WRITE,
+		.wanted = IMPORT_READ | IMPORT_WRITE,
+	};
+}
+
 static void import_driver_unpin(struct import_region *region)
 {
 	(void)region;
@@ -72,14 +84,7 @@ int import_of_driver(size_t size, size_t room, struct import_region **region)
 
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
-	*r = (struct import_region){
-		.ops = &import_driver_ops,
-		.refs = 1,
-		.size = size,
-		.fd = -1,
-		.access = IMPORT_READ | IMPORT_WRITE,
-		.wanted = IMPORT_READ | IMPORT_WRITE,
-	};
+	import_region_init(r, &import_driver_ops, NULL, size);
 	*region = r;
 	return 0;
 }
@@ -94,7 +99,7 @@ void import_put(struct import_region *region)
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (region->opaque)
-		opaque_put(region->opaque);
+		region->opaque->put(region->opaque);
 	region->ops->unpin(region);
 	free(region);
 }

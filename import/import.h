@@ -19,9 +19,6 @@
 #include "import/shared.h"
 #include "util/descriptor.h"
 
-struct import_ops;
-struct opaque;
-
 enum import_type {
 	IMPORT_HOST,
 	IMPORT_DMABUF,
@@ -57,6 +54,42 @@ struct import_desc {
 	unsigned int access; /* of devices: enum import_access */
 	bool cpu_optional;   /* a dma-buf without a CPU mapping is taken, too */
 	size_t room;	     /* bytes for the caller, who finds them behind the region */
+};
+
+struct import_region;
+
+/*
+ * The operations of a kind of memory.  A new kind is a file with a table of operations, and a row
+ * in import.c.  No lock is held around any call.
+ */
+struct import_ops {
+	const char *name;
+
+	/* Fills region->addr, fd and access.  Undone by unpin. */
+	int (*pin)(const struct import_desc *desc, struct import_region *region);
+	void (*unpin)(struct import_region *region);
+
+	/* Optional: the application has released the import; before unpin, or not at all. */
+	void (*released)(struct import_region *region);
+
+	/*
+	 * Optional, all or none: CPU access needs a bracket.  check_access: 0, or a negative errno, logged,
+	 * if begin and end can only fail by now.
+	 */
+	int (*begin_access)(struct import_region *region, unsigned int access);
+	int (*end_access)(struct import_region *region, unsigned int access);
+	int (*check_access)(const struct import_region *region);
+
+	/* poll(2) events of region->fd after which begin_access does not wait. */
+	short (*ready_events)(unsigned int access);
+};
+
+extern const struct import_ops import_host_ops;
+extern const struct import_ops import_dmabuf_ops;
+
+/* What keeps the memory of import_opaque(): the first member of opaque.c's. */
+struct opaque {
+	void (*put)(struct opaque *opaque);
 };
 
 /* Set before other threads see the region; later the count and @listed alone change. */
@@ -106,6 +139,10 @@ int import_get(const struct import_desc *desc, struct import_region **region);
  * Nothing is checked, held or kept consistent: the driver does.  Returns 0 or -ENOMEM.
  */
 int import_of_driver(size_t size, size_t room, struct import_region **region);
+
+/* For import/: a region of readable and writable memory, with one reference. */
+void import_region_init(struct import_region *region, const struct import_ops *ops, void *addr,
+			size_t size);
 
 /* Takes a further reference to a region of the caller's. */
 void import_hold(struct import_region *region);
@@ -316,14 +353,14 @@ enum import_edge { IMPORT_BEGIN, IMPORT_END };
  * import_bracket_async - begin or end access to several regions, without blocking
  * @regions: @count regions, each with an access in @access; both are borrowed
  *	until @done was called, and the caller keeps references until then
- * @done: called once, before this returns or later on the worker thread, with 0
+ * @done: called once, before this returns or later on a thread of its own, with 0
  *	or the first negative errno; regions begun before the error have
  *	been ended again
  *
  * For callbacks of drivers, which may not block.  A buffer with unsignalled fences delays no other
  * call.
  *
- * Returns 0, or -ENOMEM, -EAGAIN, -EMFILE if no worker could be started; @done is then not called.
+ * Returns 0, or -ENOMEM, -EAGAIN if no thread could be started; @done is then not called.
  */
 int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
 			 const unsigned int *access, size_t count,

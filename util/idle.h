@@ -7,7 +7,7 @@
  * thread lives that has called one of the two.
  *
  * A tick calls drivers, which may block in an enqueue until earlier commands are done.  Such
- * commands may wait for import/'s worker, so the worker cannot be the idle thread.
+ * commands may wait for fences, so the idle thread cannot wait for these.
  */
 #ifndef UTIL_IDLE_H
 #define UTIL_IDLE_H

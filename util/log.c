@@ -121,18 +121,19 @@ void log_debug(const char *format, ...)
 void log_hold(void)
 {
 	if (!log_holds++)
-		log_clear();
+		log_last_message[0] = '\0';
 }
 
 void log_resume(bool is_fault)
 {
-	THREAD_NO_CANCEL();
-
 	if (!--log_holds && *log_last_message &&
-	    log_level() >= (is_fault ? LEVEL_ERROR : LEVEL_DEBUG))
+	    log_level() >= (is_fault ? LEVEL_ERROR : LEVEL_DEBUG)) {
+		THREAD_NO_CANCEL();
+
 		log_print(log_last_message);
+	}
 	if (!is_fault)
-		log_clear();
+		log_last_message[0] = '\0';
 }
 
 void log_clear(void)

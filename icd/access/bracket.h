@@ -9,7 +9,7 @@
  * What waits, waits for one event: Intel's CPU runtime (2026.22) frees a command twice, and dies, if
  * two events of the command's wait list fail.
  *
- * Callbacks of the driver and of import/'s worker do the work, on any thread.  No call waits.
+ * Callbacks of the driver and of import/'s threads do the work, on any thread.  No call waits.
  * A SYNC that fails is also told to the context's error callback.
  */
 #ifndef ICD_ACCESS_BRACKET_H

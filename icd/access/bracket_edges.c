@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* START and END of a bracket, in callbacks of the driver and of import/'s worker. */
+/* START and END of a bracket, in callbacks of the driver and of import/'s threads. */
 #include <stdlib.h>
 
 #include "icd/access/bracket_state.h"

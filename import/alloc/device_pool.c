@@ -6,10 +6,8 @@
 #include <stdlib.h>
 
 #include "import/alloc/memory.h"
-#include "import/alloc/pool.h"
 #include "import/export/export.h"
 #include "import/export/host_registration.h"
-#include "import/nvidia/cuda/cuda_order.h"
 #include "util/log.h"
 #include "util/publish.h"
 
@@ -17,22 +15,11 @@
 #define DEVICE_POOL_KEPT 5
 #define DEVICE_POOLS 64
 
-struct device_pool {
-	struct pool pool;
-	struct cuda_order order;
-};
-
-static void *_Atomic device_pools[DEVICE_POOLS]; /* struct device_pool, by ordinal */
-
-static struct device_pool *device_pool_from(struct pool *pool)
-{
-	return container_of(pool, struct device_pool, pool);
-}
+static void *_Atomic device_pools[DEVICE_POOLS]; /* struct pool, by ordinal */
 
 static int device_pool_vmm_alloc(struct pool *pool, size_t size, struct pool_memory *memory)
 {
-	return memory_alloc(MEMORY_DEVICE, size, 0, device_pool_from(pool)->order.uuid,
-			    &memory->base);
+	return memory_alloc(MEMORY_DEVICE, size, 0, pool->order.uuid, &memory->base);
 }
 
 static void device_pool_vmm_free(struct pool *pool, const struct pool_memory *memory)
@@ -43,13 +30,13 @@ static void device_pool_vmm_free(struct pool *pool, const struct pool_memory *me
 
 static int device_pool_ipc_alloc(struct pool *pool, size_t size, struct pool_memory *memory)
 {
-	return cuda_order_alloc(&device_pool_from(pool)->order, size, &memory->base);
+	return cuda_order_alloc(&pool->order, size, &memory->base);
 }
 
 static void device_pool_ipc_free(struct pool *pool, const struct pool_memory *memory)
 {
 	export_invalidate(memory->base, memory->size);
-	cuda_order_free(&device_pool_from(pool)->order, memory->base);
+	cuda_order_free(&pool->order, memory->base);
 }
 
 /* Without a registration each import pins its own pages. */
@@ -76,7 +63,7 @@ static void device_pool_host_detach(struct pool *pool, struct pool_memory *memor
 
 static int device_pool_host_alloc(struct pool *pool, size_t size, struct pool_memory *memory)
 {
-	int ret = cuda_order_host_alloc(&device_pool_from(pool)->order, size, &memory->base);
+	int ret = cuda_order_host_alloc(&pool->order, size, &memory->base);
 
 	if (ret)
 		return ret;
@@ -92,97 +79,66 @@ static void device_pool_host_free(struct pool *pool, const struct pool_memory *m
 
 	device_pool_host_detach(pool, &last);
 	if (!pool->closed || cuda_buffer_id(last.base) == last.buffer_id)
-		cuda_order_host_free(&device_pool_from(pool)->order, last.base);
+		cuda_order_host_free(&pool->order, last.base);
 }
 
-static int device_pool_record(struct pool *pool, void **event)
-{
-	return cuda_order_record(&device_pool_from(pool)->order, event);
-}
-
-static bool device_pool_is_reached(struct pool *pool, void *event)
-{
-	return cuda_order_is_reached(&device_pool_from(pool)->order, event);
-}
-
-static int device_pool_wait(struct pool *pool, void *event)
-{
-	return cuda_order_wait(&device_pool_from(pool)->order, event);
-}
-
-static void device_pool_event_destroy(struct pool *pool, void *event)
-{
-	cuda_order_event_destroy(&device_pool_from(pool)->order, event);
-}
-
-static int device_pool_drain(struct pool *pool)
-{
-	return cuda_order_drain(&device_pool_from(pool)->order);
-}
-
-#define DEVICE_POOL_ORDER                                                     \
-	.record = device_pool_record, .is_reached = device_pool_is_reached,   \
-	.wait = device_pool_wait, .event_destroy = device_pool_event_destroy, \
-	.drain = device_pool_drain
-
-static const struct pool_ops device_pool_ops[] = {
+static const struct pool_source device_pool_sources[] = {
 	[DEVICE_POOL_VMM] = {
 		.slab_alloc = device_pool_vmm_alloc,
 		.slab_free = device_pool_vmm_free,
-		DEVICE_POOL_ORDER,
 	},
 	[DEVICE_POOL_IPC] = {
 		.slab_alloc = device_pool_ipc_alloc,
 		.slab_free = device_pool_ipc_free,
-		DEVICE_POOL_ORDER,
 	},
 	[DEVICE_POOL_HOST] = {
 		.slab_alloc = device_pool_host_alloc,
 		.slab_free = device_pool_host_free,
 		.slab_detach = device_pool_host_detach,
-		DEVICE_POOL_ORDER,
 	},
 };
 
-int device_pool_create(int ordinal, enum device_pool_memory memory, struct device_pool **out)
+int device_pool_create(int ordinal, enum device_pool_memory memory, struct pool **out)
 {
-	struct device_pool *pool = malloc(sizeof(*pool));
-	int ret = pool ? cuda_order_open(&pool->order, ordinal)
+	struct pool *pool = malloc(sizeof(*pool));
+	struct cuda_order order;
+	int ret = pool ? cuda_order_open(&order, ordinal)
 		       : log_errno(ENOMEM, "no memory for a pool");
 
 	if (ret) {
 		free(pool);
 		return ret;
 	}
-	pool_init(&pool->pool, &device_pool_ops[memory], pool->order.memory / DEVICE_POOL_KEPT);
+	pool_init(pool, &device_pool_sources[memory], order.memory / DEVICE_POOL_KEPT);
+	pool->order = order;
 	*out = pool;
 	return 0;
 }
 
-void device_pool_destroy(struct device_pool *pool)
+void device_pool_destroy(struct pool *pool)
 {
-	bool closed = pool->pool.closed;
+	bool closed = pool->closed;
 
-	pool_destroy(&pool->pool);
+	pool_destroy(pool);
 	if (!closed)
 		cuda_order_close(&pool->order);
 	free(pool);
 }
 
-void device_pool_close(struct device_pool *pool)
+void device_pool_close(struct pool *pool)
 {
-	if (!pool->pool.ops->slab_detach) {
+	if (!pool->source->slab_detach) {
 		device_pool_destroy(pool);
 		return;
 	}
-	pool_detach(&pool->pool);
+	pool_detach(pool);
 	cuda_order_close(&pool->order);
-	if (pool_close(&pool->pool))
+	if (pool_close(pool))
 		device_pool_destroy(pool);
 }
 
 /* The key of the pool for a use in streams. */
-static uint64_t device_pool_key(const struct device_pool *pool, enum device_pool_streams streams,
+static uint64_t device_pool_key(const struct pool *pool, enum device_pool_streams streams,
 				void *stream)
 {
 	uint64_t id;
@@ -195,8 +151,8 @@ static uint64_t device_pool_key(const struct device_pool *pool, enum device_pool
 }
 
 /* Each replay of a graph would use the memory, also after the memory's free. */
-static int device_pool_check_capture(const struct device_pool *pool,
-				     enum device_pool_streams streams, void *stream)
+static int device_pool_check_capture(const struct pool *pool, enum device_pool_streams streams,
+				     void *stream)
 {
 	if (streams != STREAM_ONE || !cuda_order_is_capturing(&pool->order, stream))
 		return 0;
@@ -204,59 +160,30 @@ static int device_pool_check_capture(const struct device_pool *pool,
 				"memory after its free: allocate before the capture");
 }
 
-int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_streams streams,
+int device_pool_alloc(struct pool *pool, size_t size, enum device_pool_streams streams,
 		      void *stream, void **addresses, int count)
 {
 	int ret = device_pool_check_capture(pool, streams, stream);
 
 	return ret ? ret
-		   : pool_alloc(&pool->pool, size, device_pool_key(pool, streams, stream),
-				addresses, count);
+		   : pool_alloc(pool, size, device_pool_key(pool, streams, stream), addresses,
+				count);
 }
 
-void device_pool_spoil_capture(struct device_pool *pool, void *stream)
-{
-	cuda_order_spoil_capture(&pool->order, stream);
-}
-
-bool device_pool_free(struct device_pool *pool, uintptr_t address, enum device_pool_streams streams,
+bool device_pool_free(struct pool *pool, uintptr_t address, enum device_pool_streams streams,
 		      void *stream)
 {
 	uint64_t key = device_pool_key(pool, streams, stream);
-	bool last = false, live = pool_free(&pool->pool, address, key, &last);
+	bool last = false, live = pool_free(pool, address, key, &last);
 
 	if (last)
 		device_pool_destroy(pool);
 	return live;
 }
 
-bool device_pool_mark_shared(struct device_pool *pool, uintptr_t address)
+static struct pool *device_pool_publish(void *_Atomic *place, int ordinal)
 {
-	return pool_mark_shared(&pool->pool, address);
-}
-
-void device_pool_set_limit(struct device_pool *pool, uint64_t bytes)
-{
-	pool_set_limit(&pool->pool, bytes);
-}
-
-void device_pool_trim(struct device_pool *pool, uint64_t bytes)
-{
-	pool_trim(&pool->pool, bytes);
-}
-
-void device_pool_read_info(struct device_pool *pool, struct device_pool_info *info)
-{
-	struct pool *inner = &pool->pool;
-
-	lock_acquire(&inner->lock);
-	*info = (struct device_pool_info){ inner->bytes, inner->used, inner->limit };
-	lock_release(&inner->lock);
-}
-
-static struct device_pool *device_pool_publish(void *_Atomic *place, int ordinal)
-{
-	struct device_pool *mine, *winner;
+	struct pool *mine, *winner;
 
 	if (device_pool_create(ordinal, DEVICE_POOL_VMM, &mine))
 		return NULL;
@@ -266,9 +193,9 @@ static struct device_pool *device_pool_publish(void *_Atomic *place, int ordinal
 	return winner;
 }
 
-struct device_pool *device_pool_of(int ordinal, bool make)
+struct pool *device_pool_of(int ordinal, bool make)
 {
-	struct device_pool *pool;
+	struct pool *pool;
 
 	if (ordinal < 0 || ordinal >= DEVICE_POOLS) {
 		log_error("there is no CUDA device %d", ordinal);
@@ -281,21 +208,19 @@ struct device_pool *device_pool_of(int ordinal, bool make)
 void device_pools_trim(void)
 {
 	for (size_t i = 0; i < DEVICE_POOLS; i++) {
-		struct device_pool *pool =
-			atomic_load_explicit(&device_pools[i], memory_order_acquire);
+		struct pool *pool = atomic_load_explicit(&device_pools[i], memory_order_acquire);
 
 		if (pool)
-			device_pool_trim(pool, 0);
+			pool_trim(pool, 0);
 	}
 }
 
 void device_pools_mark_shared(uintptr_t address)
 {
 	for (size_t i = 0; i < DEVICE_POOLS; i++) {
-		struct device_pool *pool =
-			atomic_load_explicit(&device_pools[i], memory_order_acquire);
+		struct pool *pool = atomic_load_explicit(&device_pools[i], memory_order_acquire);
 
-		if (pool && device_pool_mark_shared(pool, address))
+		if (pool && pool_mark_shared(pool, address))
 			return;
 	}
 }

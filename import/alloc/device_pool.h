@@ -3,15 +3,7 @@
 #ifndef IMPORT_ALLOC_DEVICE_POOL_H
 #define IMPORT_ALLOC_DEVICE_POOL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct device_pool;
-
-struct device_pool_info {
-	uint64_t bytes, used, limit;
-};
+#include "import/alloc/pool.h"
 
 /* The streams that use memory, beside a stream of CUDA's. */
 enum device_pool_streams { STREAM_ONE, STREAMS_BLOCKING, STREAMS_ALL };
@@ -23,41 +15,33 @@ enum device_pool_streams { STREAM_ONE, STREAMS_BLOCKING, STREAMS_ALL };
 enum device_pool_memory { DEVICE_POOL_VMM, DEVICE_POOL_IPC, DEVICE_POOL_HOST };
 
 /* Loads libcuda. */
-int device_pool_create(int ordinal, enum device_pool_memory memory, struct device_pool **out);
-void device_pool_destroy(struct device_pool *pool);
+int device_pool_create(int ordinal, enum device_pool_memory memory, struct pool **out);
+void device_pool_destroy(struct pool *pool);
 
 /*
  * No allocation comes any more.  Memory of the host that is live stays, also after the context's end,
  * until the last device_pool_free() destroys the pool; other memory goes.
  */
-void device_pool_close(struct device_pool *pool);
+void device_pool_close(struct pool *pool);
 
 /*
  * @stream: of STREAM_ONE.  The number of parts, at most @count, or a negative errno, logged.  -EBUSY: the
  * stream captures a graph.
  */
-int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_streams streams,
+int device_pool_alloc(struct pool *pool, size_t size, enum device_pool_streams streams,
 		      void *stream, void **addresses, int count);
 
-/* The capture of the stream fails when the program ends the capture. */
-void device_pool_spoil_capture(struct device_pool *pool, void *stream);
-
 /* False: @address is no live part. */
-bool device_pool_free(struct device_pool *pool, uintptr_t address, enum device_pool_streams streams,
+bool device_pool_free(struct pool *pool, uintptr_t address, enum device_pool_streams streams,
 		      void *stream);
-bool device_pool_mark_shared(struct device_pool *pool, uintptr_t address);
-
-void device_pool_set_limit(struct device_pool *pool, uint64_t bytes);
-void device_pool_trim(struct device_pool *pool, uint64_t bytes);
-void device_pool_read_info(struct device_pool *pool, struct device_pool_info *info);
 
 /* The process's pool of cuMemCreate() memory of a device.  @make: if there is none yet.  Or NULL. */
-struct device_pool *device_pool_of(int ordinal, bool make);
+struct pool *device_pool_of(int ordinal, bool make);
 
 /* Waits for the devices of these pools, and gives memory without use back. */
 void device_pools_trim(void);
 
-/* device_pool_mark_shared() in whichever of these pools @address is. */
+/* pool_mark_shared() in whichever of these pools @address is. */
 void device_pools_mark_shared(uintptr_t address);
 
 #endif

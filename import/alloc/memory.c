@@ -2,7 +2,7 @@
 /*
  * A *block* has 2 MiB or more (CUDA's VMM gives 2 MiB at least), and begins at a multiple of 2 MiB.
  * A block is a *slab* of 2 MiB in equal *parts*, or a single allocation of any size.  Each block of
- * CUDA's is registered with the device's cache (opaque.h), so an import of a part is a hit.
+ * CUDA's is registered with the device's cache (opaque_cuda.h), so an import of a part is a hit.
  *
  * Other blocks are pages.  The kernel module gdmabuf exports any pages, udmabuf only a memfd's: where
  * udmabuf alone can export, the pages are a memfd's, whose descriptor the block keeps.  A memfd is no
@@ -21,7 +21,7 @@
 #include "import/export/gdmabuf.h"
 #include "import/kinds/udmabuf.h"
 #include "import/nvidia/cuda/cuda.h"
-#include "import/opaque_fd/opaque.h"
+#include "import/opaque_fd/opaque_cuda.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/shortage.h"

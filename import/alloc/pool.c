@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "import/alloc/pool_batch.h"
-#include "import/alloc/pool_slab.h"
 #include "util/log.h"
 
 /* A request for parts of exactly @part bytes. */
@@ -26,9 +25,9 @@ static void pool_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
 	pool->alone = 0;
 }
 
-void pool_init(struct pool *pool, const struct pool_ops *ops, uint64_t limit)
+void pool_init(struct pool *pool, const struct pool_source *source, uint64_t limit)
 {
-	*pool = (struct pool){ .ops = ops, .limit = limit };
+	*pool = (struct pool){ .source = source, .limit = limit };
 	list_init(&pool->slabs);
 	list_init(&pool->batches);
 	list_init(&pool->spare);
@@ -120,7 +119,7 @@ static void pool_slabs_free(struct pool *pool, struct list *slabs)
 	while ((link = list_take(slabs))) {
 		struct pool_slab *slab = container_of(link, struct pool_slab, link);
 
-		pool->ops->slab_free(pool, &slab->memory);
+		pool->source->slab_free(pool, &slab->memory);
 		free(slab);
 	}
 }
@@ -196,7 +195,7 @@ static int pool_grow(struct pool *pool, struct pool_request *request)
 {
 	size_t size = request->part < POOL_SLAB ? POOL_SLAB : request->part;
 	struct pool_memory memory = { .size = size };
-	int ret = pool->ops->slab_alloc(pool, size, &memory);
+	int ret = pool->source->slab_alloc(pool, size, &memory);
 
 	if (ret)
 		return ret;
@@ -206,7 +205,7 @@ static int pool_grow(struct pool *pool, struct pool_request *request)
 		pool_take_more(pool, request);
 	lock_release(&pool->lock);
 	if (ret)
-		pool->ops->slab_free(pool, &memory);
+		pool->source->slab_free(pool, &memory);
 	return ret;
 }
 
@@ -232,7 +231,7 @@ static int pool_alloc_last(struct pool *pool, struct pool_request *request)
 	if (pool_take(pool, request))
 		return 0;
 	pool_drain_begin(pool, POOL_IDLE, &parts);
-	ret = pool->ops->drain(pool);
+	ret = cuda_order_drain(&pool->order);
 	lock_acquire(&pool->lock);
 	pool_drain_end(pool, ret, &parts);
 	pool_take_more(pool, request);
@@ -339,7 +338,8 @@ void pool_detach(struct pool *pool) TSA(no_thread_safety_analysis)
 {
 	pool_drain(pool);
 	for (struct list *link = pool->slabs.next; link != &pool->slabs; link = link->next)
-		pool->ops->slab_detach(pool, &container_of(link, struct pool_slab, link)->memory);
+		pool->source->slab_detach(pool,
+					  &container_of(link, struct pool_slab, link)->memory);
 	pool_batches_free(pool, &pool->batches);
 	pool_batches_free(pool, &pool->spare);
 }

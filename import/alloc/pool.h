@@ -23,67 +23,10 @@
 #ifndef IMPORT_ALLOC_POOL_H
 #define IMPORT_ALLOC_POOL_H
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "import/alloc/pool_slab.h"
 
-#include "util/list.h"
-#include "util/lock.h"
-
-/* Keys of streams begin at POOL_STREAMS. */
-enum { POOL_IDLE, POOL_BLOCKING, POOL_ANY, POOL_STREAMS };
-
-#define POOL_BUCKETS 1024
-#define POOL_BINS_OF_STREAMS 2048 /* the most */
-
-struct pool;
-
-/* Memory of a source, and the source's notes. */
-struct pool_memory {
-	uintptr_t base;
-	size_t size;
-	uint64_t buffer_id;
-	uint64_t registration;
-	struct host_slot *slot; /* of the registration */
-};
-
-/* Results are 0 or a negative errno, logged, if not said otherwise. */
-struct pool_ops {
-	/* -ENOMEM: the device has no memory left.  @base is a multiple of 512. */
-	int (*slab_alloc)(struct pool *pool, size_t size, struct pool_memory *memory);
-	void (*slab_free)(struct pool *pool, const struct pool_memory *memory);
-	/* pool_detach(): the memory stays, and its context may go.  May be NULL. */
-	void (*slab_detach)(struct pool *pool, struct pool_memory *memory);
-	/* Records *@event on the legacy default stream; makes the event if NULL. */
-	int (*record)(struct pool *pool, void **event);
-	bool (*is_reached)(struct pool *pool, void *event);
-	int (*wait)(struct pool *pool, void *event);
-	void (*event_destroy)(struct pool *pool, void *event);
-	/* Waits for the device. */
-	int (*drain)(struct pool *pool);
-};
-
-struct pool {
-	const struct pool_ops *ops;
-	struct lock lock; /* of all below */
-	bool closed;
-	uint64_t limit; /* bytes that may be kept without use */
-	struct pool_slab *slab_buckets[POOL_BUCKETS];
-	struct pool_bin *bin_buckets[POOL_BUCKETS];
-	struct list slabs;   /* the oldest first */
-	struct list batches; /* likewise */
-	struct list spare;   /* batches for reuse */
-	size_t streams;	     /* bins of streams */
-	size_t bytes;	     /* of slabs */
-	size_t used;	     /* of live parts */
-	size_t busy;	     /* of parts that are neither live nor idle */
-	int inside;	     /* threads that call drivers */
-	int alone;	     /* threads that are inside alone, or wait for that */
-	pthread_cond_t left; /* @inside or @alone is less */
-};
-
-void pool_init(struct pool *pool, const struct pool_ops *ops, uint64_t limit);
+/* The caller opens pool->order. */
+void pool_init(struct pool *pool, const struct pool_source *source, uint64_t limit);
 
 /* Waits for the device, and gives all memory back, also live parts. */
 void pool_destroy(struct pool *pool);

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "import/alloc/pool_slab.h"
-
 /* Of a batch in the pool's list, and of no list's, the event and the parts are one thread's. */
 struct pool_batch {
 	struct list link;
@@ -68,7 +66,7 @@ static void pool_seal(struct pool *pool)
 
 	if (!batch)
 		return;
-	ret = pool->ops->record(pool, &batch->event);
+	ret = cuda_order_record(&pool->order, &batch->event);
 	lock_acquire(&pool->lock);
 	if (ret)
 		pool_put_back(pool, &batch->parts, POOL_BLOCKING);
@@ -110,7 +108,7 @@ void pool_collect(struct pool *pool)
 
 	pool_seal(pool);
 	while ((batch = pool_batch_take(pool))) {
-		if (!pool->ops->is_reached(pool, batch->event)) {
+		if (!cuda_order_is_reached(&pool->order, batch->event)) {
 			pool_batch_put(pool, batch);
 			return;
 		}
@@ -124,7 +122,7 @@ bool pool_wait_oldest(struct pool *pool)
 
 	if (!batch)
 		return false;
-	if (pool->ops->wait(pool, batch->event)) {
+	if (cuda_order_wait(&pool->order, batch->event)) {
 		pool_batch_put(pool, batch);
 		return false;
 	}
@@ -163,7 +161,7 @@ void pool_drain(struct pool *pool)
 	int ret;
 
 	pool_drain_begin(pool, POOL_BLOCKING, &parts);
-	ret = pool->ops->drain(pool);
+	ret = cuda_order_drain(&pool->order);
 	lock_acquire(&pool->lock);
 	pool_drain_end(pool, ret, &parts);
 	lock_release(&pool->lock);
@@ -177,7 +175,7 @@ void pool_batches_free(struct pool *pool, struct list *batches)
 		struct pool_batch *batch = pool_batch_of(link);
 
 		if (batch->event)
-			pool->ops->event_destroy(pool, batch->event);
+			cuda_order_event_destroy(&pool->order, batch->event);
 		free(batch);
 	}
 }

@@ -6,7 +6,7 @@
 #ifndef IMPORT_ALLOC_POOL_BATCH_H
 #define IMPORT_ALLOC_POOL_BATCH_H
 
-#include "import/alloc/pool.h"
+#include "import/alloc/pool_slab.h"
 
 /*
  * Records an event for the parts that were freed so far, and makes those of earlier events idle that

@@ -8,12 +8,11 @@
 
 #include "import/alloc/device_pool.h"
 #include "import/alloc/memory.h"
-#include "import/api/caller.h"
-#include "import/api/error.h"
-#include "import/api/public.h"
+#include "import/api/common.h"
 #include "import/cache/cache.h"
 #include "import/export/export.h"
 #include "import/export/registration.h"
+#include "import/nvidia/cuda/cuda.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_watched.h"
 #include "util/log.h"
@@ -24,6 +23,7 @@
 /* The structs of version 0.2.0 end with these members. */
 #define DMABUF_SIZE SIZE_TO(struct climport_dmabuf, whole)
 #define REGISTRATION_SIZE SIZE_TO(struct climport_registration, reserved)
+#define GPU_SIZE SIZE_TO(struct climport_gpu, needs_flush)
 #define STATS_SIZE SIZE_TO(struct climport_stats, bytes_allocated)
 
 PUBLIC uint32_t climport_version(void)
@@ -100,7 +100,7 @@ static void climport_registration_fill(const struct registration *registration,
 		.fd = pin->fd,
 		.offset = pin->offset,
 		.id = pin->number,
-		.reserved = { (void *)pin, registration->ref.slot },
+		.reserved = { (void *)pin },
 	};
 }
 
@@ -156,7 +156,7 @@ PUBLIC int climport_register(const void *address, size_t size, uint64_t flags,
 PUBLIC void climport_unregister(struct climport_registration *out)
 {
 	struct registration registration = {
-		.ref = { .pin = out->reserved[0], .slot = out->reserved[1] },
+		.ref = { .pin = out->reserved[0] },
 		.host = { .number = out->id, .slot = out->reserved[1] },
 	};
 
@@ -218,4 +218,29 @@ PUBLIC int climport_get_stats(struct climport_stats *out, size_t out_size)
 	climport_collect_stats(&stats);
 	climport_fill(out, out_size, &stats, sizeof(stats));
 	return 0;
+}
+
+/* Errors of cuda.h that the function does not have are -EIO. */
+static int climport_gpu_error(int ret)
+{
+	return !ret || ret == -ENODEV ? ret : -EIO;
+}
+
+PUBLIC int climport_get_current_gpu(struct climport_gpu *out, size_t out_size)
+{
+	struct climport_gpu made = { .needs_flush = 0 };
+	struct cuda_gpu gpu;
+	int ret;
+	THREAD_NO_CANCEL();
+
+	climport_error_begin();
+	ret = climport_check_caller(0, 0, out_size, GPU_SIZE);
+	if (!ret)
+		ret = climport_gpu_error(cuda_get_current_gpu(&gpu));
+	if (ret)
+		return climport_error_end(ret);
+	memcpy(made.uuid, gpu.uuid, sizeof(made.uuid));
+	made.needs_flush = gpu.needs_flush;
+	climport_fill(out, out_size, &made, sizeof(made));
+	return climport_error_end(0);
 }

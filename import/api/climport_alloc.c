@@ -8,11 +8,9 @@
 #include <string.h>
 
 #include "import/alloc/memory.h"
-#include "import/api/caller.h"
-#include "import/api/error.h"
+#include "import/api/common.h"
 #include "import/api/import_info.h"
 #include "import/api/loader.h"
-#include "import/api/public.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 #include "util/thread.h"

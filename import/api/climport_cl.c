@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/api/error.h"
+#include "import/api/common.h"
 #include "import/api/loader.h"
-#include "import/api/public.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 

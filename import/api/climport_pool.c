@@ -8,19 +8,17 @@
 #include <stdlib.h>
 
 #include "import/alloc/device_pool.h"
-#include "import/api/caller.h"
-#include "import/api/error.h"
-#include "import/api/public.h"
+#include "import/api/common.h"
 #include "util/log.h"
 #include "util/thread.h"
 #include "util/utf8.h"
 
 #define POOL_INFO_SIZE SIZE_TO(struct climport_pool_info, limit)
 
-/* A program's struct climport_pool is a struct device_pool. */
-static struct device_pool *climport_pool_inner(struct climport_pool *pool)
+/* A program's struct climport_pool is a struct pool. */
+static struct pool *climport_pool_inner(struct climport_pool *pool)
 {
-	return (struct device_pool *)pool;
+	return (struct pool *)pool;
 }
 
 static enum device_pool_streams climport_streams_of(const void *stream)
@@ -48,7 +46,7 @@ static enum device_pool_memory climport_pool_memory(uint64_t flags)
 
 PUBLIC int climport_pool_create(int device, uint64_t flags, struct climport_pool **pool)
 {
-	struct device_pool *made = NULL;
+	struct pool *made = NULL;
 	int ret;
 	THREAD_NO_CANCEL();
 
@@ -104,29 +102,30 @@ PUBLIC int climport_pool_free(struct climport_pool *pool, void *const *addresses
 
 PUBLIC void climport_pool_set_limit(struct climport_pool *pool, uint64_t bytes)
 {
-	device_pool_set_limit(climport_pool_inner(pool), bytes);
+	pool_set_limit(climport_pool_inner(pool), bytes);
 }
 
 PUBLIC void climport_pool_trim(struct climport_pool *pool, uint64_t bytes)
 {
 	THREAD_NO_CANCEL();
 
-	device_pool_trim(climport_pool_inner(pool), bytes);
+	pool_trim(climport_pool_inner(pool), bytes);
 }
 
 PUBLIC int climport_pool_get_info(struct climport_pool *pool, struct climport_pool_info *out,
 				  size_t out_size)
 {
 	struct climport_pool_info made;
-	struct device_pool_info info;
+	struct pool *inner = climport_pool_inner(pool);
 	int ret;
 
 	climport_error_begin();
 	ret = climport_check_caller(0, 0, out_size, POOL_INFO_SIZE);
 	if (ret)
 		return climport_error_end(ret);
-	device_pool_read_info(climport_pool_inner(pool), &info);
-	made = (struct climport_pool_info){ info.bytes, info.used, info.limit };
+	lock_acquire(&inner->lock);
+	made = (struct climport_pool_info){ inner->bytes, inner->used, inner->limit };
+	lock_release(&inner->lock);
 	climport_fill(out, out_size, &made, sizeof(made));
 	return climport_error_end(0);
 }
@@ -135,7 +134,7 @@ PUBLIC int climport_pool_get_info(struct climport_pool *pool, struct climport_po
 static void *climport_device_alloc(size_t size, int device, enum device_pool_streams streams,
 				   void *stream, int *err)
 {
-	struct device_pool *pool;
+	struct pool *pool;
 	void *address;
 	int ret;
 	THREAD_NO_CANCEL();
@@ -154,7 +153,7 @@ static void *climport_device_alloc(size_t size, int device, enum device_pool_str
 static void climport_device_free(void *address, int device, enum device_pool_streams streams,
 				 void *stream)
 {
-	struct device_pool *pool;
+	struct pool *pool;
 	THREAD_NO_CANCEL();
 
 	if (!address)
@@ -172,14 +171,14 @@ static void climport_device_free(void *address, int device, enum device_pool_str
  */
 static void climport_torch_refuse_capture(int device, void *stream)
 {
-	struct device_pool *pool = device_pool_of(device, false);
+	struct pool *pool = device_pool_of(device, false);
 	char why[LOG_MESSAGE_SIZE];
 
 	snprintf(why, sizeof(why), "%s", climport_last_error());
 	utf8_make_printable(why);
 	fprintf(stderr, "climport_torch_alloc: %s\n", why);
 	if (pool)
-		device_pool_spoil_capture(pool, stream);
+		cuda_order_spoil_capture(&pool->order, stream);
 }
 
 PUBLIC void *climport_torch_alloc(ptrdiff_t size, int device, void *stream)

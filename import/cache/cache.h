@@ -41,9 +41,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Caches that may live at once: a cache for each device, and the registrations.  At most 32. */
-#define CACHE_MAX 32
-
 struct cache;
 
 /* A pinned range, filled by the source.  Immutable until unpin(). */
@@ -64,7 +61,7 @@ struct cache_source {
 	 * Pins a range that contains [@address, @address + @size).  Whole pages at least: with many
 	 * entries in 4 KiB the cache is slow.  In a shortage (util/shortage.h) the cache unpins
 	 * idle entries and calls again.  After an error nothing is held.  Logs the fault.
-	 * Two threads may pin one range at once.  @wanted: from cache_get_wanted().
+	 * Two threads may pin one range at once.  @wanted: from cache_get().
 	 */
 	int (*pin)(void *context, const void *wanted, uintptr_t address, size_t size,
 		   struct cache_pin *pin);
@@ -85,42 +82,30 @@ struct cache_source {
 	void (*idle)(void *context);
 };
 
+/* While more is pinned than the limits of what is idle, idle or not, each put takes the lock. */
 struct cache_config {
-	/*
-	 * While more bytes are pinned, idle entries are unpinned.  0: nothing stays idle.  While
-	 * the entries in use exceed the budget, each put takes the lock.
-	 */
-	size_t bytes;
-	/* Entries at once, in use or not; 0: 65536. */
-	uint32_t entries;
-	/*
-	 * Limits of what is idle, whatever is in use; 0: no limit of their own.  While more is
-	 * pinned than the limits, idle or not, each put takes the lock.
-	 */
-	size_t idle_bytes;
-	uint32_t idle_entries;
+	size_t bytes;	  /* of idle entries; 0: nothing stays idle */
+	uint32_t idle;	  /* idle entries; 0: any number */
+	uint32_t entries; /* at once, in use or not; 0: 65536 */
 };
 
 struct cache_ref {
 	const struct cache_pin *pin; /* valid until cache_put() */
 	size_t offset;		     /* of the requested address in the pin's descriptor */
-	void *slot;		     /* the cache's */
 };
 
 struct cache_stats {
 	uint64_t hits;
 	uint64_t misses; /* every call of pin() but repeated calls for room */
 	uint64_t evictions;
-	uint64_t stale;		/* entries that were taken out as stale */
-	uint64_t invalidations; /* entries that cache_invalidate() took out */
+	uint64_t stale; /* entries that were taken out as stale */
 	size_t bytes_pinned;
 	size_t bytes_idle; /* part of @bytes_pinned: without users */
 	uint32_t entries;
 };
 
 /*
- * @source and @context stay the caller's and live as long as the cache.  -ENOMEM; -ENFILE if
- * there are CACHE_MAX caches.
+ * @source and @context stay the caller's and live as long as the cache.  Or -ENOMEM.
  */
 int cache_create(const struct cache_source *source, void *context,
 		 const struct cache_config *config, struct cache **cache);
@@ -130,7 +115,8 @@ int cache_destroy(struct cache *cache);
 
 /*
  * A current pin that contains [@address, @address + @size), found or made.  @ref is the
- * caller's until cache_put(); any thread may put @ref.
+ * caller's until cache_put(); any thread may put @ref.  @wanted: the caller's knowledge of the range,
+ * for pin().
  *
  * -EINVAL: the range is empty or wraps, or the source pinned another range.  -ENOSPC: all
  * entries are in use.  -ENOMEM.  Or the error of pin(), with all idle entries unpinned if the
@@ -139,16 +125,13 @@ int cache_destroy(struct cache *cache);
  * A new pin takes out all stale entries that touch the pin, unless the cache keeps nothing idle.
  * Takes time by the number of entries.
  */
-int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref);
-
-/* The same; pin() gets @wanted, the caller's knowledge of the range. */
-int cache_get_wanted(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
-		     struct cache_ref *ref);
+int cache_get(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
+	      struct cache_ref *ref);
 
 /* Whether the range is cached.  A look-up alone: nothing is pinned, nor counted as a miss. */
 bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref);
 
-/* The pin stays, idle.  A pin over the budget, or an invalidated pin, is unpinned. */
+/* The pin stays, idle.  A pin over the limits, or an invalidated pin, is unpinned. */
 void cache_put(struct cache *cache, struct cache_ref *ref);
 
 /*
@@ -183,11 +166,8 @@ bool cache_drop_stale_only(struct cache *cache, uintptr_t address, size_t size);
  */
 bool cache_drop_changed(struct cache *cache);
 
-/* A new budget: idle entries over the budget are unpinned now, recently used entries last. */
-void cache_set_bytes(struct cache *cache, size_t bytes);
-
-/* New limits of what is idle, in the same way: 0 is 0 here. */
-void cache_set_idle(struct cache *cache, size_t bytes, uint32_t entries);
+/* New limits of what is idle, 0 for nothing: what is over is unpinned now, recently used entries last. */
+void cache_set_limits(struct cache *cache, size_t bytes, uint32_t idle);
 
 /*
  * Unpins the entries that have been idle since the call before.  For a caller with a clock: an entry

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a cache: for cache.c, miss.c, evict.c and choose.c.
+ * The inside of a cache: for hit.c, miss.c and evict.c.
  *
- * An entry is FREE, LIVE (in the table), or DYING (closed to new users).  Entries are an array that
- * lives as long as the cache: a thread may read the state of an entry that was freed.  The fields
- * that are not atomic change only while the entry is FREE and out of the table.
+ * An entry's *state* is a word: whether the entry is live, and how many users it has.  A user is added
+ * to a live entry alone.  A *taker*, which has the lock, takes the entry of no user by making it not
+ * live, or lets the last user see that the entry is not live any more.  Entries are an array that lives
+ * as long as the cache, so a thread may look at the state of an entry that was freed.  The fields that
+ * are not atomic change only while nobody can become a user.
  */
 #ifndef IMPORT_CACHE_ENTRY_H
 #define IMPORT_CACHE_ENTRY_H
 
+#include <stdalign.h>
+
 #include "import/cache/cache.h"
-#include "import/cache/hazard.h"
 #include "import/cache/table.h"
 #include "util/fork.h"
 #include "util/lock.h"
 
-enum entry_state { ENTRY_FREE, ENTRY_LIVE, ENTRY_DYING };
+#define ENTRY_LIVE (UINT32_C(1) << 31) /* in the table; the other bits are the users */
 
 struct cache_entry {
-	alignas(64) _Atomic uint32_t state; /* written under the lock */
-	_Atomic uint32_t referenced;	    /* used since the clock's hand passed */
-	_Atomic uint32_t refs;		    /* users without a slot */
-	uint32_t process;		    /* fork_generation() before the pin */
+	alignas(64) _Atomic uint32_t state;
+	_Atomic uint32_t referenced; /* used since the clock's hand passed */
+	_Atomic uint64_t hits;	     /* on all pins that the entry ever had */
 	struct cache_pin pin;
+	uint32_t process;	  /* fork_generation() before the pin */
 	struct cache_entry *next; /* in a list: free, dying, or to unpin */
-	uint32_t sweep;		  /* the last sweep that found the entry in a slot */
+	bool is_taken;		  /* not free */
 	bool counted;		  /* in the cache's stats */
 	bool aged;		  /* idle at the last cache_age() */
 };
@@ -32,34 +35,36 @@ struct cache_entry {
 struct cache {
 	/* Constant, or read at each hit and seldom written. */
 	alignas(64) struct cache_table table; /* written under the lock */
-	_Atomic bool over;		      /* more is pinned than the budget or the limits */
+	_Atomic bool over;		      /* more is pinned than the limits of what is idle */
 	_Atomic bool tells;		      /* the source, of the next put */
-	uint32_t id;
 	uint32_t limit;
-	_Atomic size_t budget; /* written under the lock */
 	struct cache_entry *entries;
 	const struct cache_source *source;
 	void *context;
 	void *memory; /* of the entries, unaligned */
 
-	/* Taken before the lock of hazard records.  Never held across a call to the source. */
+	/* Never held across a call to the source. */
 	alignas(64) struct lock lock;
 	/* Under the lock; clang's analysis has no word for this in C. */
 	uint32_t used; /* entries that were ever in use */
 	uint32_t hand;
-	uint32_t sweep;
 	struct cache_entry *free;
 	struct cache_entry *dying;
 	size_t idle_bytes;
 	uint32_t idle_entries;
 	uint64_t invalidated; /* calls of cache_invalidate() */
-	uint64_t hits_before; /* of an earlier cache with the id */
 	struct cache_stats stats;
 };
 
-static inline uint32_t entry_state_of(const struct cache_entry *entry)
+static inline bool entry_is_live(const struct cache_entry *entry)
 {
-	return atomic_load_explicit(&entry->state, memory_order_relaxed);
+	return atomic_load(&entry->state) & ENTRY_LIVE;
+}
+
+/* In the table, and without users. */
+static inline bool entry_is_idle(const struct cache_entry *entry)
+{
+	return atomic_load(&entry->state) == ENTRY_LIVE;
 }
 
 /* evict.c.  A list that is given out has entries without users, out of the table. */
@@ -74,15 +79,11 @@ struct cache_entry *cache_collect(struct cache *cache) REQUIRES(cache->lock);
 struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
 	REQUIRES(cache->lock);
 
-/* The idle entries over the budget and the limits, and cache_collect()'s. */
+/* The idle entries over the limits, and cache_collect()'s. */
 struct cache_entry *cache_trim(struct cache *cache) REQUIRES(cache->lock);
 
 /* Unpins a list and frees the entries. */
 void cache_unpin(struct cache *cache, struct cache_entry *list) EXCLUDES(cache->lock);
-
-/* Whether the entry has no users, after cache_sweep(). */
-bool entry_is_idle(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock);
-void cache_sweep(struct cache *cache) REQUIRES(cache->lock);
 
 /* Takes out an entry of freed memory, unless another thread did, and drops @ref. */
 void cache_drop_stale_ref(struct cache *cache, struct cache_ref *ref) EXCLUDES(cache->lock);
@@ -91,7 +92,7 @@ void cache_drop_stale_ref(struct cache *cache, struct cache_ref *ref) EXCLUDES(c
 int cache_miss(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
 	       struct cache_ref *ref) EXCLUDES(cache->lock);
 
-/* cache.c: uses an entry that the lock keeps. */
+/* hit.c: uses a live entry that the lock keeps. */
 void entry_hold_locked(struct cache_entry *entry, uintptr_t address, struct cache_ref *ref);
 
 static inline struct cache_entry *cache_entry_of(const struct cache_ref *ref)
@@ -104,11 +105,11 @@ static inline bool entry_touches(const struct cache_entry *entry, uintptr_t addr
 	return cache_range_touches(entry->pin.base, entry->pin.size, address, size);
 }
 
-/* Marks the entry for the clock.  A line that is marked already stays unwritten. */
+/* For the clock, and for the count. */
 static inline void entry_mark_used(struct cache_entry *entry)
 {
-	if (!atomic_load_explicit(&entry->referenced, memory_order_relaxed))
-		atomic_store_explicit(&entry->referenced, 1, memory_order_relaxed);
+	atomic_store_explicit(&entry->referenced, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&entry->hits, 1, memory_order_relaxed);
 }
 
 /* Whether the pin is a parent process's: never unpinned, nor asked about. */

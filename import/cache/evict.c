@@ -1,31 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How entries go: by eviction, by invalidation, and stale.  The order of a taker is always: the
- * state, the slots, the counted users (hazard.h, obligations 1 and 4).
- */
+/* How entries go: by eviction, by invalidation, and stale. */
 #include "import/cache/entry.h"
-
-/* Marks the entries of the cache that are in slots. */
-void cache_sweep(struct cache *cache)
-{
-	uintptr_t first = (uintptr_t)cache->entries;
-	uintptr_t size = cache->used * sizeof(struct cache_entry);
-
-	cache->sweep++;
-	for (struct hazard_record *r = hazard_first(); r; r = r->next) {
-		for (int i = 0; i < HAZARD_SLOTS; i++) {
-			struct cache_entry *entry = atomic_load(&r->slot[i]);
-
-			if ((uintptr_t)entry - first < size)
-				entry->sweep = cache->sweep;
-		}
-	}
-}
-
-bool entry_is_idle(struct cache *cache, struct cache_entry *entry)
-{
-	return entry->sweep != cache->sweep && !atomic_load(&entry->refs);
-}
 
 static void entry_unpublish(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
 {
@@ -34,7 +9,7 @@ static void entry_unpublish(struct cache *cache, struct cache_entry *entry) REQU
 
 void entry_retire(struct cache *cache, struct cache_entry *entry)
 {
-	atomic_store(&entry->state, ENTRY_DYING);
+	atomic_fetch_and(&entry->state, ~ENTRY_LIVE);
 	entry_unpublish(cache, entry);
 	entry->next = cache->dying;
 	cache->dying = entry;
@@ -56,11 +31,8 @@ struct cache_entry *cache_collect(struct cache *cache)
 {
 	struct cache_entry *list = NULL, **link = &cache->dying, *entry;
 
-	if (!cache->dying)
-		return NULL;
-	cache_sweep(cache);
 	while ((entry = *link)) {
-		if (!entry_is_idle(cache, entry)) {
+		if (atomic_load(&entry->state)) {
 			link = &entry->next;
 			continue;
 		}
@@ -70,79 +42,54 @@ struct cache_entry *cache_collect(struct cache *cache)
 	return list;
 }
 
-static void cache_list_add_dying(struct cache_entry **list, struct cache_entry *entry)
+/* Adds an idle entry to @list, unless a user comes first. */
+static bool entry_evict(struct cache *cache, struct cache_entry *entry, struct cache_entry **list)
+	REQUIRES(cache->lock)
 {
-	atomic_store(&entry->state, ENTRY_DYING);
-	entry->next = *list;
-	*list = entry;
+	uint32_t idle = ENTRY_LIVE;
+
+	if (!atomic_compare_exchange_strong(&entry->state, &idle, 0))
+		return false;
+	entry_unpublish(cache, entry);
+	entry_give_out(cache, entry, list);
+	cache->stats.evictions++;
+	return true;
+}
+
+/* Since the last call. */
+static bool entry_was_used(struct cache_entry *entry)
+{
+	return atomic_exchange_explicit(&entry->referenced, 0, memory_order_relaxed);
 }
 
 /* The clock: an entry that was used since the hand passed gets a second chance. */
-static bool entry_is_victim(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
-{
-	if (entry_state_of(entry) != ENTRY_LIVE || !entry_is_idle(cache, entry))
-		return false;
-	return !atomic_exchange_explicit(&entry->referenced, 0, memory_order_relaxed);
-}
-
-/* Entries that seem idle, at least @entries and @bytes, or all.  They stay in the table for now. */
-static struct cache_entry *cache_choose(struct cache *cache, uint32_t entries, size_t bytes)
-	REQUIRES(cache->lock)
+struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
 {
 	struct cache_entry *list = NULL;
 	uint32_t chosen = 0;
 	size_t size = 0;
 
-	for (uint64_t i = 0; i < 2 * (uint64_t)cache->used; i++) {
+	for (uint64_t i = 0; i < 2 * (uint64_t)cache->used && (chosen < entries || size < bytes);
+	     i++) {
 		struct cache_entry *entry = &cache->entries[cache->hand];
 
-		if (chosen >= entries && size >= bytes)
-			break;
 		cache->hand = (cache->hand + 1) % cache->used;
-		if (!entry_is_victim(cache, entry))
+		if (!entry_is_idle(entry) || entry_was_used(entry) ||
+		    !entry_evict(cache, entry, &list))
 			continue;
-		cache_list_add_dying(&list, entry);
 		chosen++;
 		size += entry->pin.size;
 	}
 	return list;
 }
 
-/* Gives out the chosen entries that have no user after all. */
-static struct cache_entry *cache_take_chosen(struct cache *cache, struct cache_entry *chosen)
-	REQUIRES(cache->lock)
-{
-	struct cache_entry *list = NULL, *next;
-
-	if (chosen)
-		cache_sweep(cache);
-	for (struct cache_entry *entry = chosen; entry; entry = next) {
-		next = entry->next;
-		if (!entry_is_idle(cache, entry)) {
-			atomic_store(&entry->state, ENTRY_LIVE);
-			continue;
-		}
-		entry_unpublish(cache, entry);
-		entry_give_out(cache, entry, &list);
-		cache->stats.evictions++;
-	}
-	return list;
-}
-
-struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
-{
-	cache_sweep(cache);
-	return cache_take_chosen(cache, cache_choose(cache, entries, bytes));
-}
-
 /* Whether the entry was idle at the last call, and nobody has used it since. */
-static bool entry_ages(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
+static bool entry_ages(struct cache_entry *entry)
 {
 	bool was_aged = entry->aged;
 
-	entry->aged = entry_is_idle(cache, entry);
-	return !atomic_exchange_explicit(&entry->referenced, 0, memory_order_relaxed) && was_aged &&
-	       entry->aged;
+	entry->aged = entry_is_idle(entry);
+	return !entry_was_used(entry) && was_aged && entry->aged;
 }
 
 /* Before a look for idle entries: the put of an entry that looks used tells the source. */
@@ -152,35 +99,20 @@ static void cache_tell_of_put(struct cache *cache) REQUIRES(cache->lock)
 		atomic_store(&cache->tells, true);
 }
 
-/* @is_left: an entry is idle, and not chosen. */
-static struct cache_entry *cache_age_choose(struct cache *cache, bool *is_left)
-	REQUIRES(cache->lock)
+bool cache_age(struct cache *cache)
 {
 	struct cache_entry *list = NULL;
+	bool is_left = false;
 
-	*is_left = false;
+	lock_acquire(&cache->lock);
 	cache_tell_of_put(cache);
-	cache_sweep(cache);
 	for (uint32_t i = 0; i < cache->used; i++) {
 		struct cache_entry *entry = &cache->entries[i];
 
-		if (entry_state_of(entry) != ENTRY_LIVE)
-			continue;
-		if (entry_ages(cache, entry))
-			cache_list_add_dying(&list, entry);
-		else
-			*is_left |= entry->aged;
+		if (entry_is_live(entry) &&
+		    !(entry_ages(entry) && entry_evict(cache, entry, &list)))
+			is_left |= entry->aged;
 	}
-	return list;
-}
-
-bool cache_age(struct cache *cache)
-{
-	struct cache_entry *list;
-	bool is_left;
-
-	lock_acquire(&cache->lock);
-	list = cache_take_chosen(cache, cache_age_choose(cache, &is_left));
 	lock_release(&cache->lock);
 	cache_unpin(cache, list);
 	return is_left;
@@ -210,36 +142,16 @@ static bool cache_may_idle_over(const struct cache *cache) REQUIRES(cache->lock)
 	       cache->stats.entries > cache->idle_entries;
 }
 
-static bool cache_is_over(struct cache *cache) REQUIRES(cache->lock)
-{
-	return cache->stats.bytes_pinned > atomic_load(&cache->budget) ||
-	       cache_may_idle_over(cache);
-}
-
-static struct cache_entry *cache_evict_over_budget(struct cache *cache) REQUIRES(cache->lock)
-{
-	size_t budget = atomic_load(&cache->budget);
-
-	if (cache->stats.bytes_pinned <= budget)
-		return NULL;
-	return cache_evict(cache, 0, cache->stats.bytes_pinned - budget);
-}
-
 static struct cache_entry *cache_evict_over_idle(struct cache *cache) REQUIRES(cache->lock)
 {
 	uint32_t entries = 0;
 	size_t bytes = 0;
 
-	if (!cache_may_idle_over(cache))
-		return NULL;
-	cache_sweep(cache);
 	for (uint32_t i = 0; i < cache->used; i++) {
-		struct cache_entry *entry = &cache->entries[i];
-
-		if (entry_state_of(entry) != ENTRY_LIVE || !entry_is_idle(cache, entry))
+		if (!entry_is_idle(&cache->entries[i]))
 			continue;
 		entries++;
-		bytes += entry->pin.size;
+		bytes += cache->entries[i].pin.size;
 	}
 	entries = entries > cache->idle_entries ? entries - cache->idle_entries : 0;
 	bytes = bytes > cache->idle_bytes ? bytes - cache->idle_bytes : 0;
@@ -251,12 +163,11 @@ struct cache_entry *cache_trim(struct cache *cache)
 {
 	struct cache_entry *list = cache_collect(cache);
 
-	if (cache_is_over(cache)) {
+	if (cache_may_idle_over(cache)) {
 		cache_set_over(cache, true);
-		list = cache_list_join(list, cache_evict_over_budget(cache));
 		list = cache_list_join(list, cache_evict_over_idle(cache));
 	}
-	cache_set_over(cache, cache_is_over(cache));
+	cache_set_over(cache, cache_may_idle_over(cache));
 	return list;
 }
 
@@ -272,7 +183,7 @@ void cache_unpin(struct cache *cache, struct cache_entry *list)
 	lock_acquire(&cache->lock);
 	for (struct cache_entry *entry = list; entry; entry = next) {
 		next = entry->next;
-		atomic_store(&entry->state, ENTRY_FREE);
+		entry->is_taken = false;
 		entry->next = cache->free;
 		cache->free = entry;
 	}
@@ -299,10 +210,8 @@ bool cache_invalidate_only(struct cache *cache, uintptr_t address, size_t size)
 	for (uint32_t i = 0; size && i < cache->used; i++) {
 		struct cache_entry *entry = &cache->entries[i];
 
-		if (entry_state_of(entry) != ENTRY_LIVE || !entry_touches(entry, address, size))
-			continue;
-		entry_retire(cache, entry);
-		cache->stats.invalidations++;
+		if (entry_is_live(entry) && entry_touches(entry, address, size))
+			entry_retire(cache, entry);
 	}
 	is_left = cache->dying;
 	lock_release(&cache->lock);
@@ -318,7 +227,7 @@ void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
 static void cache_retire_stale(struct cache *cache, struct cache_entry *entry)
 {
 	lock_acquire(&cache->lock);
-	if (atomic_load(&entry->state) == ENTRY_LIVE) {
+	if (entry_is_live(entry)) {
 		entry_retire(cache, entry);
 		cache->stats.stale++;
 	}
@@ -341,7 +250,7 @@ static bool cache_hold_next(struct cache *cache, uint32_t *at, uintptr_t address
 	while (!held && *at < cache->used) {
 		struct cache_entry *entry = &cache->entries[(*at)++];
 
-		held = entry_state_of(entry) == ENTRY_LIVE && entry_touches(entry, address, size);
+		held = entry_is_live(entry) && entry_touches(entry, address, size);
 		if (held)
 			entry_hold_locked(entry, entry->pin.base, ref);
 	}
@@ -377,14 +286,13 @@ bool cache_drop_changed(struct cache *cache)
 
 	lock_acquire(&cache->lock);
 	cache_tell_of_put(cache);
-	cache_sweep(cache);
 	for (uint32_t i = 0; i < cache->used; i++) {
 		struct cache_entry *entry = &cache->entries[i];
 
-		if (entry_state_of(entry) != ENTRY_LIVE || !entry->pin.status)
+		if (!entry_is_live(entry) || !entry->pin.status)
 			continue;
 		if (entry_is_current(cache, entry)) {
-			is_left |= entry_is_idle(cache, entry);
+			is_left |= entry_is_idle(entry);
 			continue;
 		}
 		entry_retire(cache, entry);

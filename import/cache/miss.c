@@ -15,6 +15,7 @@ struct cache_new {
 	struct cache_pin pin;
 	uint32_t process;     /* fork_generation() before the pin */
 	uint64_t invalidated; /* calls of cache_invalidate() before the pin */
+	bool is_kept;	      /* entries stay without users */
 	bool taken;	      /* an entry has the pin */
 };
 
@@ -32,20 +33,12 @@ static bool cache_hold_any(struct cache *cache, uintptr_t address, size_t size,
 	return entry;
 }
 
-static void cache_count_late_hit(struct cache *cache, struct cache_ref *ref)
-{
-	entry_mark_used(cache_entry_of(ref));
-	lock_acquire(&cache->lock);
-	cache->stats.hits++;
-	lock_release(&cache->lock);
-}
-
 /* Takes out the entries of freed memory that are in the way. */
 static bool cache_find(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	while (cache_hold_any(cache, address, size, ref)) {
 		if (entry_is_current(cache, cache_entry_of(ref))) {
-			cache_count_late_hit(cache, ref);
+			entry_mark_used(cache_entry_of(ref));
 			return true;
 		}
 		cache_drop_stale_ref(cache, ref);
@@ -106,6 +99,7 @@ static int entry_insert(struct cache *cache, const struct cache_new *new, struct
 		return err ? err : -ENOSPC;
 	entry->pin = *pin;
 	entry->process = new->process;
+	entry->is_taken = true;
 	entry->counted = true;
 	entry->aged = false;
 	atomic_store_explicit(&entry->referenced, 0, memory_order_relaxed);
@@ -175,7 +169,7 @@ static int cache_pin_and_publish(struct cache *cache, struct cache_new *new, uin
 
 	if (err)
 		return err;
-	if (cache->budget)
+	if (new->is_kept)
 		cache_drop_stale(cache, new->pin.base, new->pin.size);
 	err = cache_publish(cache, new, address, size, ref);
 	if (!new->taken)
@@ -197,6 +191,7 @@ int cache_miss(struct cache *cache, uintptr_t address, size_t size, const void *
 	lock_acquire(&cache->lock);
 	cache->stats.misses++;
 	new.invalidated = cache->invalidated;
+	new.is_kept = cache->idle_bytes;
 	list = cache_collect(cache);
 	lock_release(&cache->lock);
 	cache_unpin(cache, list);

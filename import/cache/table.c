@@ -185,39 +185,6 @@ void cache_table_remove(struct cache_table *table, void *entry, uintptr_t base, 
 	}
 }
 
-static void cache_table_visit(struct cache_slot *slot, uintptr_t address, size_t size,
-			      void (*visit)(void *entry, void *arg), void *arg)
-{
-	void *entry = cache_table_entry_of(slot);
-
-	if (entry && cache_range_touches(atomic_load_explicit(&slot->base, memory_order_relaxed),
-					 atomic_load_explicit(&slot->size, memory_order_relaxed),
-					 address, size))
-		visit(entry, arg);
-}
-
-void cache_table_for_each(struct cache_table *table, uintptr_t address, size_t size,
-			  void (*visit)(void *entry, void *arg), void *arg)
-{
-	struct cache_slots *slots = cache_table_own(table);
-	const uintptr_t end = address + (size - 1);
-
-	for (int small = 0; small < 2; small++) {
-		const uint64_t first = cache_table_key(address, small),
-			       last = cache_table_key(end, small);
-
-		if (end < address || last - first > slots->mask) {
-			for (size_t i = 0; i <= slots->mask; i++)
-				cache_table_visit(&slots->slot[i], address, size, visit, arg);
-			return;
-		}
-		for (uint64_t key = first; key <= last; key += 2)
-			for (size_t i = cache_table_home(slots, key);
-			     cache_table_entry_of(&slots->slot[i]); i = (i + 1) & slots->mask)
-				cache_table_visit(&slots->slot[i], address, size, visit, arg);
-	}
-}
-
 void *cache_table_find(struct cache_table *table, uintptr_t address, size_t size)
 {
 	struct cache_slots *slots = cache_table_own(table);

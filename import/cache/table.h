@@ -52,13 +52,6 @@ void cache_table_remove(struct cache_table *table, void *entry, uintptr_t base, 
 /* Under the lock: an entry that contains the range. */
 void *cache_table_find(struct cache_table *table, uintptr_t address, size_t size);
 
-/*
- * Under the lock: the entries that touch the range, some more than once.  @visit leaves the table
- * as it is.  Takes time by the range, or by the number of entries if that is less.
- */
-void cache_table_for_each(struct cache_table *table, uintptr_t address, size_t size,
-			  void (*visit)(void *entry, void *arg), void *arg);
-
 static inline uint64_t cache_table_key(uintptr_t address, int small)
 {
 	return small ? (uint64_t)(address >> 16) << 1 | 1 : (uint64_t)(address >> 21) << 1;

@@ -5,22 +5,19 @@
 #include <stdbool.h>
 
 #include "import/cache/cache.h"
-#include "import/export/exporter.h"
+#include "import/export/gdmabuf.h"
+#include "import/export/origin.h"
 #include "import/export/registration.h"
+#include "import/kinds/maps.h"
 #include "import/kinds/ranges.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/shortage.h"
 #include "util/thread.h"
 
-/* The first exporter that takes the memory exports the memory. */
-static const struct exporter *const exporters[] = {
-	&exporter_cuda,		&exporter_gdmabuf_cuda, &exporter_udmabuf,
-	&exporter_gdmabuf_host, &exporter_gdmabuf_gpu,
-};
-
-int export_hand_out(const struct export_request *request, const struct export_range *made,
-		    struct export_range *out)
+/* Passes a dma-buf of CUDA's device memory on, and remembers of what memory it is. */
+static int export_hand_out(const struct export_request *request, const struct export_range *made,
+			   struct export_range *out)
 {
 	const struct origin origin = {
 		.address = request->address - made->offset,
@@ -58,20 +55,90 @@ static int export_identify(struct export_request *request)
 	return 0;
 }
 
-/* An exporter takes every request. */
-static int export_by_first(const struct export_request *request, struct export_range *out)
+static bool export_is_kept(const struct export_request *request)
 {
-	int error = -EFAULT;
+	return request->options & EXPORT_KEEP && registration_can_keep(request);
+}
 
-	for (size_t i = 0; i < sizeof(exporters) / sizeof(*exporters); i++) {
-		if (!exporters[i]->takes(request))
-			continue;
-		log_debug("export of %zu bytes at %#zx: %s", request->size,
-			  (size_t)request->address, exporters[i]->name);
-		if (exporters[i]->export(request, out, &error) == EXPORT_DONE)
-			break;
+/* -EOPNOTSUPP: the driver makes no dma-bufs of the memory. */
+static int export_by_cuda(const struct export_request *request, struct export_range *out)
+{
+	struct cuda_export made;
+	int ret;
+
+	if (export_is_kept(request))
+		return registration_export_kept(REGISTRATION_BY_CUDA, request, out);
+	ret = cuda_export_dmabuf(&request->memory, request->address, request->size, &made);
+	if (ret)
+		return ret;
+	return export_hand_out(request, &(struct export_range){ made.fd, made.offset, made.size },
+			       out);
+}
+
+static int export_by_module(const struct export_request *request, struct export_range *out)
+{
+	struct export_range made;
+	int ret;
+
+	if (export_is_kept(request))
+		return registration_export_kept(REGISTRATION_BY_MODULE, request, out);
+	ret = registration_export_by_module(&request->memory, request->address, request->size,
+					    &made);
+	return ret ? ret : export_hand_out(request, &made, out);
+}
+
+/* A dma-buf of CUDA's own cannot be mapped. */
+static int export_device(const struct export_request *request, struct export_range *out)
+{
+	int ret = request->options & EXPORT_MAPPABLE ? -EOPNOTSUPP : export_by_cuda(request, out);
+
+	return ret == -EOPNOTSUPP ? export_by_module(request, out) : ret;
+}
+
+/*
+ * A registration is for exports that may write.  What cannot be kept, because a watch or a second
+ * descriptor is missing or the pages change all the time, is exported all the same.
+ */
+static int export_pages(const struct export_request *request, struct export_range *out)
+{
+	const bool is_read_only = request->options & EXPORT_READ_ONLY;
+
+	if (request->options & EXPORT_KEEP && !is_read_only) {
+		int ret = registration_export_kept(REGISTRATION_OF_HOST, request, out);
+
+		if (ret != -EAGAIN && !shortage_is(ret))
+			return ret;
 	}
-	return error;
+	return gdmabuf_export(GDMABUF_MEMORY_HOST, request->address, request->size, is_read_only,
+			      out);
+}
+
+/*
+ * What is no memory of the host may be a GPU's that CUDA does not know; nobody tells of its free, and
+ * it is not kept.
+ */
+static int export_pages_or_gpu(const struct export_request *request, struct export_range *out)
+{
+	unsigned int have;
+	int ret = export_pages(request, out);
+
+	/* An unmapped range is the caller's mistake, with the module or without. */
+	if (ret == -ENXIO)
+		return maps_check((void *)request->address, request->size, 0, &have, NULL) ==
+				       -EFAULT
+			       ? -EFAULT
+			       : ret;
+	if (ret != -EFAULT || request->options & EXPORT_READ_ONLY)
+		return ret;
+	ret = gdmabuf_export(GDMABUF_MEMORY_GPU, request->address, request->size, false, out);
+	return ret == -EOPNOTSUPP ? -EFAULT : ret;
+}
+
+static int export_host(const struct export_request *request, struct export_range *out)
+{
+	int ret = exporter_udmabuf_takes(request) ? exporter_udmabuf_export(request, out) : -ENOENT;
+
+	return ret == -ENOENT ? export_pages_or_gpu(request, out) : ret;
 }
 
 /*
@@ -97,7 +164,10 @@ static int export_once(struct export_request *request, struct export_range *out)
 {
 	int error = export_identify(request);
 
-	return error ? error : export_by_first(request, out);
+	if (error)
+		return error;
+	return request->memory.kind == CUDA_DEVICE ? export_device(request, out)
+						   : export_host(request, out);
 }
 
 static int export_unregistered(struct export_request *request, struct export_range *out)

@@ -3,23 +3,15 @@
 #ifndef IMPORT_EXPORT_EXPORT_H
 #define IMPORT_EXPORT_EXPORT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "import/cache/cache.h"
+#include "import/export/exporter.h"
+#include "import/export/host_registration.h"
 
-struct cache_stats;
-struct registration;
-
-enum export_option {
-	EXPORT_READ_ONLY = 1 << 0,
-	EXPORT_KEEP = 1 << 1,
-	EXPORT_MAPPABLE = 1 << 2,
-};
-
-struct export_range {
-	int fd;	       /* the caller's */
-	size_t offset; /* of the range in it */
-	size_t whole;  /* size of the dma-buf */
+/* What export_register() gives to the program. */
+struct registration {
+	struct cache_ref
+		ref; /* pin->fd is the dma-buf, and stays the cache's; pin NULL: host memory */
+	struct host_registration host;
 };
 
 /* Returns 0 or a negative errno, logged, as climport_export_dmabuf() has them. */

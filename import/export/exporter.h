@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Exporters: who makes a dma-buf of memory of this process.  Each is a row in export.c's table.
- */
+/* What the exporters get and give. */
 #ifndef IMPORT_EXPORT_EXPORTER_H
 #define IMPORT_EXPORT_EXPORTER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "import/export/export.h"
-#include "import/export/origin.h"
 #include "import/nvidia/cuda/cuda.h"
+
+enum export_option {
+	EXPORT_READ_ONLY = 1 << 0,
+	EXPORT_KEEP = 1 << 1,
+	EXPORT_MAPPABLE = 1 << 2,
+};
 
 /* What to export.  The CUDA memory at @address is identified once, for all exporters. */
 struct export_request {
@@ -21,40 +22,16 @@ struct export_request {
 	struct cuda_range memory; /* CUDA_NONE: not CUDA's */
 };
 
-enum export_outcome {
-	EXPORT_DONE,	 /* the exporter took the memory: the error, if any, is the export's */
-	EXPORT_DECLINED, /* for a later exporter; the last exporter's error is the export's */
+struct export_range {
+	int fd;	       /* the caller's */
+	size_t offset; /* of the range in it */
+	size_t whole;  /* size of the dma-buf */
 };
 
-struct exporter {
-	const char *name;
+/* Whether udmabuf is to try, and not the module. */
+bool exporter_udmabuf_takes(const struct export_request *request);
 
-	/* Whether the exporter is to try.  No side effect. */
-	bool (*takes)(const struct export_request *request);
-
-	/* @error: 0 with @out set, or a negative errno, logged. */
-	enum export_outcome (*export)(const struct export_request *request,
-				      struct export_range *out, int *error);
-};
-
-extern const struct exporter exporter_cuda;	    /* CUDA's device memory, by CUDA */
-extern const struct exporter exporter_gdmabuf_cuda; /* CUDA's device memory, by the module */
-extern const struct exporter exporter_udmabuf;	    /* memfds, without the module */
-extern const struct exporter exporter_gdmabuf_host; /* memory of the host, by the module */
-extern const struct exporter exporter_gdmabuf_gpu;  /* GPU memory unknown to CUDA, by the module */
-
-/*
- * Passes a dma-buf of CUDA's device memory on, and remembers of what memory it is.  -EBADF, logged:
- * the program has closed the descriptor.
- */
-int export_hand_out(const struct export_request *request, const struct export_range *made,
-		    struct export_range *out);
-
-/*
- * A dma-buf of CUDA's device memory, by the module.  -ENODEV: the memory at @address was freed
- * meanwhile.
- */
-int exporter_gdmabuf_make_cuda(const struct cuda_range *memory, uintptr_t address, size_t size,
-			       struct export_range *made);
+/* Memfds.  -ENOENT, not logged: the range is of no memfd of the process. */
+int exporter_udmabuf_export(const struct export_request *request, struct export_range *out);
 
 #endif

@@ -28,7 +28,7 @@ struct mapped_file {
 	uintptr_t start; /* of the range's first page */
 };
 
-static bool exporter_udmabuf_takes(const struct export_request *request)
+bool exporter_udmabuf_takes(const struct export_request *request)
 {
 	return request->memory.kind != CUDA_DEVICE && !(request->options & EXPORT_READ_ONLY) &&
 	       !gdmabuf_is_available() && udmabuf_is_available();
@@ -140,27 +140,20 @@ static int exporter_udmabuf_make(const struct mapped_file *file, size_t offset, 
 	return 0;
 }
 
-static enum export_outcome exporter_udmabuf_export(const struct export_request *request,
-						   struct export_range *out, int *error)
+int exporter_udmabuf_export(const struct export_request *request, struct export_range *out)
 {
 	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
 	struct mapped_file file = { .start = request->address & ~mask };
 	size_t offset = request->address - file.start,
 	       size = (offset + request->size + mask) & ~mask;
-	int memfd;
+	int memfd, ret;
 
 	if (maps_for_each((void *)file.start, size, mapped_file_visit, &file))
-		return EXPORT_DECLINED;
+		return -ENOENT;
 	memfd = mapped_file_open(&file);
 	if (memfd < 0)
-		return EXPORT_DECLINED;
-	*error = exporter_udmabuf_make(&file, offset, size, memfd, out);
+		return -ENOENT;
+	ret = exporter_udmabuf_make(&file, offset, size, memfd, out);
 	close(memfd);
-	return EXPORT_DONE;
+	return ret;
 }
-
-const struct exporter exporter_udmabuf = {
-	.name = "udmabuf",
-	.takes = exporter_udmabuf_takes,
-	.export = exporter_udmabuf_export,
-};

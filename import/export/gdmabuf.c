@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "import/export/export.h"
+#include "import/export/exporter.h"
 #include "import/kinds/ranges.h"
 #include "import/import.h"
 #include "util/descriptor.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "import/cache/table.h"
-#include "import/export/exporter.h"
 #include "import/export/gdmabuf.h"
 #include "import/export/registration.h"
 #include "import/kinds/maps.h"
@@ -33,7 +32,7 @@ struct host_slot {
 	struct cache_ref ref;		    /* to the dma-buf; pin NULL: a promise */
 	/* Under the lock. */
 	bool listed;		 /* in the table */
-	struct host_slot *next;	 /* in a list: free, or to take out of the table */
+	struct host_slot *next;	 /* in the list of free slots */
 	struct host_slot *older; /* of all slots */
 };
 
@@ -403,27 +402,20 @@ void host_registration_put(struct host_slot *slot, uint64_t number)
 		host_slot_end(slot);
 }
 
-/* Once for each slot: a slot of several granules is visited several times. */
-static void host_slot_invalidate(void *entry, void *list)
-{
-	struct host_slot *slot = entry, **head = list;
-
-	if (atomic_fetch_or(&slot->state, HOST_ENDED) & HOST_ENDED)
-		return;
-	slot->next = *head;
-	*head = slot;
-}
-
 void host_registration_invalidate(uintptr_t address, size_t size)
 {
-	struct host_slot *list = NULL;
+	struct host_registration r;
 
 	if (!size || !host_registration_exists())
 		return;
 	lock_acquire(&host_registration_lock);
-	cache_table_for_each(&host_table, address, size, host_slot_invalidate, &list);
-	for (; list; list = list->next)
-		host_slot_unlist(list);
+	for (struct host_slot *slot = host_slots; slot; slot = slot->older) {
+		host_slot_read(slot, &r);
+		if (!slot->listed || !cache_range_touches(r.base, r.size, address, size))
+			continue;
+		atomic_fetch_or(&slot->state, HOST_ENDED);
+		host_slot_unlist(slot);
+	}
 	lock_release(&host_registration_lock);
 	host_registration_tell(address, size);
 }

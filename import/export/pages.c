@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "import/export/export.h"
-#include "import/ops.h"
+#include "import/import.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -55,13 +55,18 @@ static const struct import_ops pages_sample_ops = { .name = "sample", .unpin = p
 
 static int pages_sample_fill(struct pages_sample *s, size_t size)
 {
+	void *addr;
+
 	s->memfd = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->memfd < 0)
 		return -errno;
 	if (ftruncate(s->memfd, (off_t)size) || fcntl(s->memfd, F_ADD_SEALS, F_SEAL_SHRINK))
 		return -ENOMEM;
-	s->region.addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, s->memfd, 0);
-	return s->region.addr == MAP_FAILED ? -ENOMEM : 0;
+	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, s->memfd, 0);
+	if (addr == MAP_FAILED)
+		return -ENOMEM;
+	import_region_init(&s->region, &pages_sample_ops, addr, size);
+	return 0;
 }
 
 static int pages_sample_create(size_t size, struct import_region **region)
@@ -75,11 +80,6 @@ static int pages_sample_create(size_t size, struct import_region **region)
 		free(s);
 		return ret;
 	}
-	s->region.ops = &pages_sample_ops;
-	s->region.refs = 1;
-	s->region.size = size;
-	s->region.fd = -1;
-	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
 	*region = &s->region;
 	return 0;
 }

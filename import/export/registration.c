@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "import/export/exporter.h"
 #include "import/export/gdmabuf.h"
+#include "import/export/origin.h"
 #include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/log.h"
@@ -89,12 +89,24 @@ static int registration_by_cuda(const struct export_request *request, struct cac
 	return ret;
 }
 
+/* CUDA may have given the address to other memory before the module pinned. */
+int registration_export_by_module(const struct cuda_range *memory, uintptr_t address, size_t size,
+				  struct export_range *made)
+{
+	int ret = gdmabuf_export(GDMABUF_MEMORY_GPU, address, size, false, made);
+
+	if (ret || cuda_buffer_id(address) == memory->buffer_id)
+		return ret;
+	close(made->fd);
+	return log_errno(ENODEV, "the CUDA memory at %#zx was freed meanwhile", (size_t)address);
+}
+
 static int registration_by_module(const struct export_request *request, struct cache_pin *pin,
 				  struct registered *registered)
 {
 	const struct cuda_range *memory = &request->memory;
 	struct export_range made;
-	int ret = exporter_gdmabuf_make_cuda(memory, memory->base, memory->size, &made);
+	int ret = registration_export_by_module(memory, memory->base, memory->size, &made);
 
 	if (!ret)
 		registration_fill_gpu(memory, &made, pin, registered);
@@ -239,8 +251,8 @@ static void registry_limit(const struct registry *registry, struct cache *cache)
 	const uint32_t most = registration_entries(),
 		       entries = atomic_load(&registration_limits[!registry->is_host].entries);
 
-	cache_set_idle(cache, SIZE_MAX, entries < most ? entries : most);
-	cache_set_bytes(cache, atomic_load(&registration_limits[!registry->is_host].bytes));
+	cache_set_limits(cache, atomic_load(&registration_limits[!registry->is_host].bytes),
+			 entries < most ? entries : most);
 }
 
 /* The program may hold any number of registrations of host memory. */
@@ -300,7 +312,7 @@ int registration_get(enum registration_kind kind, const struct export_request *r
 	if (ret)
 		return ret;
 	cache_drop_changed(cache);
-	ret = cache_get_wanted(cache, request->address, request->size, request, ref);
+	ret = cache_get(cache, request->address, request->size, request, ref);
 	/* Another thread may have got the last room, for the same range. */
 	if (shortage_is(ret) && cache_get_cached(cache, request->address, request->size, ref))
 		ret = 0;

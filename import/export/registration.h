@@ -16,17 +16,7 @@
 #include <stdint.h>
 
 #include "import/cache/cache.h"
-#include "import/export/host_registration.h"
-
-struct export_range;
-struct export_request;
-
-/* What export_register() gives to the program. */
-struct registration {
-	struct cache_ref
-		ref; /* pin->fd is the dma-buf, and stays the cache's; pin NULL: host memory */
-	struct host_registration host;
-};
+#include "import/export/exporter.h"
 
 enum registration_kind {
 	REGISTRATION_BY_CUDA,	/* a GPU's memory: CUDA's dma-buf, which no CPU maps */
@@ -57,6 +47,13 @@ int registration_get(enum registration_kind kind, const struct export_request *r
 		     struct cache_ref *ref);
 
 void registration_put(struct cache_ref *ref);
+
+/*
+ * A dma-buf of CUDA's device memory, by the module.  -ENODEV: the memory at @address was freed
+ * meanwhile.
+ */
+int registration_export_by_module(const struct cuda_range *memory, uintptr_t address, size_t size,
+				  struct export_range *made);
 
 /* A name for a registration, of any kind of memory. */
 uint64_t registration_next_number(void);

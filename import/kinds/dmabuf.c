@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "import/kinds/maps.h"
-#include "import/ops.h"
+#include "import/import.h"
 #include "util/log.h"
 #include "util/thread.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "import/kinds/maps.h"
-#include "import/ops.h"
+#include "import/import.h"
 #include "util/lock.h"
 #include "util/log.h"
 

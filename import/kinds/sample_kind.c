@@ -14,7 +14,7 @@
 #include <linux/magic.h>
 
 #include "import/kinds/udmabuf.h"
-#include "import/ops.h"
+#include "import/import.h"
 #include "util/log.h"
 #include "util/shortage.h"
 
@@ -315,12 +315,8 @@ int import_sample_kind(const struct import_sample_want *want, struct import_regi
 		free(s);
 		return ret;
 	}
-	s->region.ops = &kind_sample_ops;
-	s->region.refs = 1;
-	s->region.addr = (char *)s->first + want->offset;
-	s->region.size = want->size;
-	s->region.fd = -1;
-	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
+	import_region_init(&s->region, &kind_sample_ops, (char *)s->first + want->offset,
+			   want->size);
 	*region = &s->region;
 	return 0;
 }

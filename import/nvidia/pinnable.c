@@ -12,7 +12,6 @@
 #include "import/kinds/maps.h"
 #include "util/log.h"
 
-#define PINNABLE_RELEASE 525
 #define PINNABLE_SHOWN 48 /* bytes of a name */
 
 /* The end of a long name: the end of the message, which has 255 bytes, is the advice. */
@@ -98,14 +97,4 @@ bool pinnable_is(const void *addr, size_t size, unsigned int kinds)
 	struct pinnable_range range = { (uintptr_t)addr, kinds };
 
 	return !maps_for_each(addr, size, pinnable_look_at_one, &range);
-}
-
-int pinnable_check_release(unsigned int release)
-{
-	if (release >= PINNABLE_RELEASE)
-		return 0;
-	return log_errno(EOPNOTSUPP,
-			 "releases of NVIDIA's driver before %d do not pin host memory: after a "
-			 "fork() kernels would see old pages",
-			 PINNABLE_RELEASE);
 }

@@ -37,13 +37,4 @@ int pinnable_check(const void *addr, size_t size, unsigned int kinds);
 /* Whether pinnable_check() is 0.  A refusal is not logged. */
 bool pinnable_is(const void *addr, size_t size, unsigned int kinds);
 
-/*
- * Whether a release of NVIDIA's driver (580 of 580.159.04) pins pages: 0, or -EOPNOTSUPP, logged.
- *
- * Releases before 525 take references to pages (get_user_pages() in os-mlock.c of
- * open-gpu-kernel-modules).  After a fork() the program's next write to a page gives the program a
- * copy, and kernels see the old page.  Later releases use pin_user_pages().
- */
-int pinnable_check_release(unsigned int release);
-
 #endif

@@ -10,12 +10,10 @@
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/pinnable.h"
 #include "import/nvidia/rm/rm.h"
-#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_registered.h"
 #include "import/opaque_fd/opaque_watched.h"
 #include "util/descriptor.h"
-#include "util/fork.h"
 #include "util/log.h"
 #include "util/shortage.h"
 #include "util/thread.h"
@@ -26,7 +24,8 @@
 #define OPAQUE_REGISTERED_PART 8u
 
 /* What an import keeps.  A descriptor is for the call that makes the driver's buffer. */
-struct opaque {
+struct opaque_kept {
+	struct opaque opaque;
 	struct opaque_hold hold; /* a registration */
 	uintptr_t address;	 /* with a registration: of the import */
 	size_t size;		 /* with a registration: of the import */
@@ -59,7 +58,7 @@ static bool opaque_host_make_room(uint32_t count)
 static struct shortage_giver opaque_host_giver = { .give_up = opaque_host_make_room };
 
 /* The registration in @opaque.  The descriptor is not made yet. */
-static int opaque_by_registration(uintptr_t address, size_t size, struct opaque *opaque,
+static int opaque_by_registration(uintptr_t address, size_t size, struct opaque_kept *opaque,
 				  struct import_opaque *out)
 {
 	opaque->address = address;
@@ -100,7 +99,7 @@ static int opaque_get_kept(uintptr_t address, size_t size, struct opaque_hold *h
  * destroyed the buffer.
  */
 static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, size_t size,
-			   struct opaque *opaque, struct import_opaque *out)
+			   struct opaque_kept *opaque, struct import_opaque *out)
 {
 	if (want->may_keep && !opaque_get_kept(address, size, &opaque->hold))
 		return opaque_by_registration(address, size, opaque, out);
@@ -125,7 +124,7 @@ static bool opaque_find_watched(const struct opaque_want *want, uintptr_t addres
 
 /* CUDA's memory by CUDA, other pages by RM. */
 static int opaque_by_address(const struct opaque_want *want, uintptr_t address, size_t size,
-			     struct opaque *opaque, struct import_opaque *out)
+			     struct opaque_kept *opaque, struct import_opaque *out)
 {
 	struct cuda_range memory;
 	int ret;
@@ -146,26 +145,10 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 	return opaque_by_pages(want, address, size, opaque, out);
 }
 
-static int opaque_by_dmabuf(const unsigned char *uuid, const struct import_region *region,
-			    struct import_opaque *out)
-{
-	int fd, ret = rm_import_dmabuf(uuid, region->fd, region->size, &fd);
-
-	if (ret)
-		return ret;
-	*out = (struct import_opaque){
-		.fd = fd,
-		.size = region->size,
-		.exporter = OPAQUE_BY_RM,
-	};
-	return 0;
-}
-
-static void opaque_put_resources(struct opaque *opaque)
+static void opaque_put_hold(struct opaque_kept *opaque)
 {
 	if (opaque->hold.of)
 		opaque_cache_put(&opaque->hold);
-	*opaque = (struct opaque){ 0 };
 }
 
 /*
@@ -174,7 +157,7 @@ static void opaque_put_resources(struct opaque *opaque)
  * dma-buf's memory.  -ENOENT, not logged: the process did not make the dma-buf, or of host memory.
  */
 static int opaque_by_origin(const struct opaque_want *want, const struct import_region *region,
-			    struct opaque *opaque, struct import_opaque *out)
+			    struct opaque_kept *opaque, struct import_opaque *out)
 {
 	uintptr_t address;
 	int ret = origin_find(region->fd, &address);
@@ -188,7 +171,7 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 		return 0;
 	if (out->fd >= 0)
 		close(out->fd);
-	opaque_put_resources(opaque);
+	opaque_put_hold(opaque);
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 
@@ -198,10 +181,16 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
  * get_user_pages() refuses.  i915 maps shared memory.  The reason for the user is RM's.
  */
 static int opaque_of_foreign(const struct opaque_want *want, const struct import_region *region,
-			     struct opaque *opaque, struct import_opaque *out)
+			     struct opaque_kept *opaque, struct import_opaque *out)
 {
-	int ret = opaque_by_dmabuf(want->uuid, region, out);
+	int fd, ret = rm_import_dmabuf(want->uuid, region->fd, region->size, &fd);
 
+	if (!ret)
+		*out = (struct import_opaque){
+			.fd = fd,
+			.size = region->size,
+			.exporter = OPAQUE_BY_RM,
+		};
 	if (ret != -EOPNOTSUPP || !region->addr ||
 	    !pinnable_is(region->addr, region->size, PINNABLE_MEMORY))
 		return ret;
@@ -210,7 +199,7 @@ static int opaque_of_foreign(const struct opaque_want *want, const struct import
 
 /* The origin of a dma-buf comes first, since its address stays. */
 static int opaque_of_region(const struct opaque_want *want, const struct import_region *region,
-			    struct opaque *opaque, struct import_opaque *out)
+			    struct opaque_kept *opaque, struct import_opaque *out)
 {
 	int ret;
 
@@ -220,6 +209,14 @@ static int opaque_of_region(const struct opaque_want *want, const struct import_
 	return ret == -ENOENT ? opaque_of_foreign(want, region, opaque, out) : ret;
 }
 
+static void opaque_put(struct opaque *opaque)
+{
+	THREAD_NO_CANCEL();
+
+	opaque_put_hold((struct opaque_kept *)opaque);
+	free(opaque);
+}
+
 int import_opaque(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  struct opaque **opaque, struct import_opaque *out)
 {
@@ -227,7 +224,7 @@ int import_opaque(const struct import_region *region, const unsigned char uuid[I
 		.uuid = uuid,
 		.may_keep = region->fd < 0 && region->access & IMPORT_WRITE && !region->is_sample,
 	};
-	struct opaque *o = calloc(1, sizeof(*o));
+	struct opaque_kept *o = calloc(1, sizeof(*o));
 	struct shortage_retry retry = { 0 };
 	struct import_opaque made = { 0 };
 	int ret;
@@ -245,18 +242,19 @@ int import_opaque(const struct import_region *region, const unsigned char uuid[I
 		return ret;
 	}
 	*out = made;
-	*opaque = o;
+	o->opaque.put = opaque_put;
+	*opaque = &o->opaque;
 	return 0;
 }
 
 /* Whether an import has fewer pages than the registration.  CUDA exports whole allocations. */
-static bool opaque_is_part(const struct opaque *opaque, const struct import_opaque *out)
+static bool opaque_is_part(const struct opaque_kept *opaque, const struct import_opaque *out)
 {
 	return out->exporter == OPAQUE_BY_RM &&
 	       opaque_pages_of(opaque->address, opaque->size).size < out->size;
 }
 
-static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uuid,
+static int opaque_open_own_pages(struct opaque_kept *opaque, const unsigned char *uuid,
 				 struct import_opaque *out)
 {
 	struct shortage_retry retry = { 0 };
@@ -273,13 +271,15 @@ static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uui
 int import_opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
 			    struct import_opaque *out)
 {
-	if (!opaque_is_part(opaque, out))
+	struct opaque_kept *kept = (struct opaque_kept *)opaque;
+
+	if (!opaque_is_part(kept, out))
 		return -EOPNOTSUPP;
-	opaque_cache_refuse(&opaque->hold);
-	return opaque_open_own_pages(opaque, uuid, out);
+	opaque_cache_refuse(&kept->hold);
+	return opaque_open_own_pages(kept, uuid, out);
 }
 
-static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid, bool may_keep,
+static int opaque_open_whole(struct opaque_kept *opaque, const unsigned char *uuid, bool may_keep,
 			     struct import_opaque *out)
 {
 	struct shortage_retry retry = { 0 };
@@ -303,62 +303,23 @@ static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid, b
 int import_opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
 		       bool may_keep, struct import_opaque *out)
 {
-	bool is_part = opaque_is_part(opaque, out);
+	struct opaque_kept *kept = (struct opaque_kept *)opaque;
+	bool is_part = opaque_is_part(kept, out);
 	int ret;
 
-	if (is_part && (!may_keep || !opaque_cache_is_due(&opaque->hold)))
-		return opaque_open_own_pages(opaque, uuid, out);
+	if (is_part && (!may_keep || !opaque_cache_is_due(&kept->hold)))
+		return opaque_open_own_pages(kept, uuid, out);
 	log_hold();
-	ret = opaque_open_whole(opaque, uuid, may_keep, out);
+	ret = opaque_open_whole(kept, uuid, may_keep, out);
 	log_resume(ret && !is_part);
 	return ret && is_part ? import_opaque_open_part(opaque, uuid, out) : ret;
-}
-
-void opaque_put(struct opaque *opaque)
-{
-	THREAD_NO_CANCEL();
-
-	if (!opaque)
-		return;
-	opaque_put_resources(opaque);
-	free(opaque);
-}
-
-static void (*_Atomic opaque_forgetter)(uint64_t kept);
-static atomic_bool opaque_exits;
-
-static void opaque_begin_exit(void)
-{
-	atomic_store(&opaque_exits, true);
-}
-
-/*
- * Exit handlers run youngest first.  The caller's driver works already, so the driver's handlers are
- * older than this one.  A child's driver may be younger than the parent's handler.
- */
-void import_on_forget(void (*forget)(uint64_t kept))
-{
-	static _Atomic uint32_t process; /* that has the handler */
-	uint32_t now = fork_generation();
-
-	atomic_store(&opaque_forgetter, forget);
-	if (atomic_exchange(&process, now) != now)
-		atexit(opaque_begin_exit);
-}
-
-void opaque_forget(uint64_t kept)
-{
-	void (*forget)(uint64_t kept) = atomic_load(&opaque_forgetter);
-
-	if (forget && !atomic_load(&opaque_exits))
-		forget(kept);
 }
 
 static _Atomic(bool (*)(uint32_t)) opaque_kept_give_up;
 
 static bool opaque_give_up(uint32_t count)
 {
-	return !atomic_load(&opaque_exits) && atomic_load(&opaque_kept_give_up)(count);
+	return !opaque_process_exits() && atomic_load(&opaque_kept_give_up)(count);
 }
 
 static struct shortage_giver opaque_giver = { .give_up = opaque_give_up };

@@ -2,8 +2,10 @@
 #include "import/opaque_fd/opaque_cache.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "import/nvidia/rm/rm.h"
+#include "util/fork.h"
 #include "util/idle.h"
 #include "util/log.h"
 #include "util/publish.h"
@@ -101,7 +103,7 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
 	if (!ret)
 		ret = opaque_cache_make(of, &cache);
 	if (!ret)
-		ret = cache_get_wanted(cache, address, size, wanted, &got.ref);
+		ret = cache_get(cache, address, size, wanted, &got.ref);
 	if (!ret)
 		*hold = got;
 	return ret;
@@ -238,4 +240,39 @@ void opaque_cache_add_stats(struct opaque_cache *of, struct cache_stats *sum)
 
 	if (cache)
 		cache_add_stats(cache, sum);
+}
+
+static void (*_Atomic opaque_forgetter)(uint64_t kept);
+static atomic_bool opaque_exits;
+
+static void opaque_begin_exit(void)
+{
+	atomic_store(&opaque_exits, true);
+}
+
+/*
+ * Exit handlers run youngest first.  The caller's driver works already, so the driver's handlers are
+ * older than this one.  A child's driver may be younger than the parent's handler.
+ */
+void import_on_forget(void (*forget)(uint64_t kept))
+{
+	static _Atomic uint32_t process; /* that has the handler */
+	uint32_t now = fork_generation();
+
+	atomic_store(&opaque_forgetter, forget);
+	if (atomic_exchange(&process, now) != now)
+		atexit(opaque_begin_exit);
+}
+
+void opaque_forget(uint64_t kept)
+{
+	void (*forget)(uint64_t kept) = atomic_load(&opaque_forgetter);
+
+	if (forget && !atomic_load(&opaque_exits))
+		forget(kept);
+}
+
+bool opaque_process_exits(void)
+{
+	return atomic_load(&opaque_exits);
 }

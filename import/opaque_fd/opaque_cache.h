@@ -23,6 +23,9 @@
 #include "import/cache/cache.h"
 #include "import/import.h"
 
+/* The exporters of import_exporter_get(). */
+enum opaque_exporter_id { OPAQUE_BY_CUDA, OPAQUE_BY_RM };
+
 /*
  * Who pins the whole of a registration is refused, and tries again after twice as many imports as
  * before.  Zeroed at first.
@@ -121,5 +124,12 @@ void opaque_cache_invalidate_by_idle(struct opaque_cache *of, uintptr_t address,
 bool opaque_cache_make_room(struct opaque_cache *of, uint32_t count);
 
 void opaque_cache_add_stats(struct opaque_cache *of, struct cache_stats *sum);
+
+/*
+ * Calls the function of import_on_forget(), if there is one; not once the process exits, when the
+ * drivers of the function may have ended.
+ */
+void opaque_forget(uint64_t kept);
+bool opaque_process_exits(void);
 
 #endif

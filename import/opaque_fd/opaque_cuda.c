@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "import/nvidia/cuda/cuda.h"
-#include "import/opaque_fd/exporter.h"
-#include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 #include "util/shortage.h"
 

@@ -14,6 +14,14 @@ struct cuda_range;
 /* The registrations of opaque_hold(). */
 extern struct opaque_cache opaque_cuda_cache;
 
+/*
+ * Keeps CUDA memory registered until opaque_release(), which comes before the memory is freed:
+ * imports of a part of the memory find the registration.
+ */
+int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
+		struct opaque_hold *hold);
+void opaque_release(struct opaque_hold *hold);
+
 /* Whether CUDA makes opaque descriptors of memory of the kind at @address. */
 bool opaque_cuda_takes(const struct cuda_range *memory, uintptr_t address);
 

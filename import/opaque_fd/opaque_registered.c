@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #include "import/export/host_registration.h"
-#include "import/opaque_fd/exporter.h"
-#include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
 struct opaque_registered_made {

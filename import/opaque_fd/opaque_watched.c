@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "import/export/gdmabuf.h"
-#include "import/opaque_fd/exporter.h"
-#include "import/opaque_fd/opaque.h"
 #include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/idle.h"
@@ -193,9 +191,7 @@ static const struct opaque_source watched_source = {
 
 static struct opaque_cache watched_cache = {
 	.source = &watched_source,
-	.config = { .bytes = SIZE_MAX,
-		    .idle_bytes = WATCHED_BYTES,
-		    .idle_entries = WATCHED_ENTRIES },
+	.config = { .bytes = WATCHED_BYTES, .idle = WATCHED_ENTRIES },
 };
 
 uint32_t opaque_watched_most_idle(void)
@@ -205,7 +201,7 @@ uint32_t opaque_watched_most_idle(void)
 
 static void watched_limit(struct cache *cache)
 {
-	cache_set_idle(cache, atomic_load(&watched_bytes), opaque_watched_most_idle());
+	cache_set_limits(cache, atomic_load(&watched_bytes), opaque_watched_most_idle());
 }
 
 static atomic_bool watched_drops; /* the next tick ends idle registrations */

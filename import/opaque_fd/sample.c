@@ -1,20 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory to try drivers with: see import_sample() and import_sample_on_device() in import.h. */
+/* The exporters, and memory to try drivers with: see import_exporter_get() and import_sample() in import.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "import/opaque_fd/exporter.h"
-#include "import/ops.h"
+#include "import/nvidia/cuda/cuda.h"
+#include "import/opaque_fd/opaque_cache.h"
 #include "util/log.h"
 #include "util/thread.h"
 
 #define SIZE 4096
 
+/* Results of self-tests have the names. */
+static const struct import_exporter exporters[IMPORT_EXPORTERS] = {
+	[OPAQUE_BY_CUDA] = {
+		.name = "CUDA",
+		.memory = "memory of CUDA's cuMemCreate",
+		.has_device_memory = true,
+	},
+	[OPAQUE_BY_RM] = {
+		.name = "RM",
+		.memory = "any pages by RM",
+		.has_pages = true,
+	},
+};
+
+const struct import_exporter *import_exporter_get(unsigned int id)
+{
+	return &exporters[id];
+}
+
 struct sample {
 	struct import_region region; /* first */
-	const struct opaque_exporter *exporter;
-	struct opaque_sample memory;
+	struct cuda_memory memory;   /* of size 0: pages of the process */
 };
 
 static void sample_unpin(struct import_region *region)
@@ -22,34 +41,37 @@ static void sample_unpin(struct import_region *region)
 	struct sample *s = (struct sample *)region;
 	THREAD_NO_CANCEL();
 
-	s->exporter->sample_free(&s->memory);
+	if (s->memory.size)
+		cuda_free(&s->memory);
+	else
+		munmap(region->addr, region->size);
 }
 
 static const struct import_ops sample_ops = { .name = "sample", .unpin = sample_unpin };
 
+static int sample_map(size_t size, void **addr)
+{
+	*addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return *addr == MAP_FAILED ? log_errno(errno, "no page: %m") : 0;
+}
+
 static int sample_create(unsigned int exporter, const unsigned char *uuid, size_t size,
-			 bool is_on_device, struct import_region **region)
+			 enum cuda_kind kind, struct import_region **region)
 {
 	struct sample *s = calloc(1, sizeof(*s));
+	void *addr = NULL;
 	int ret;
 
 	if (!s)
 		return log_errno(ENOMEM, "no memory for a sample");
-	s->exporter = opaque_exporter_get(exporter);
-	s->memory.size = size;
-	s->memory.is_on_device = is_on_device;
-	ret = s->exporter->sample(uuid, &s->memory);
+	ret = exporter == OPAQUE_BY_CUDA ? cuda_alloc(kind, uuid, size, 0, &s->memory)
+					 : sample_map(size, &addr);
 	if (ret) {
 		free(s);
 		return ret;
 	}
-	s->region.ops = &sample_ops;
-	s->region.refs = 1;
-	s->region.addr = s->memory.addr;
-	s->region.size = size;
-	s->region.fd = -1;
+	import_region_init(&s->region, &sample_ops, addr ? addr : (void *)s->memory.addr, size);
 	s->region.is_sample = true;
-	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
 	*region = &s->region;
 	return 0;
 }
@@ -57,7 +79,7 @@ static int sample_create(unsigned int exporter, const unsigned char *uuid, size_
 int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  struct import_region **region)
 {
-	int ret = sample_create(exporter, uuid, SIZE, false, region);
+	int ret = sample_create(exporter, uuid, SIZE, CUDA_HOST, region);
 
 	if (!ret)
 		memset((*region)->addr, 0, SIZE);
@@ -71,5 +93,5 @@ int import_sample_on_device(unsigned int exporter, const unsigned char uuid[IMPO
 
 	if (!facts->has_device_memory)
 		return log_errno(EOPNOTSUPP, "%s has no memory of devices", facts->name);
-	return sample_create(exporter, uuid, size, true, region);
+	return sample_create(exporter, uuid, size, CUDA_DEVICE, region);
 }

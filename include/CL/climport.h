@@ -315,7 +315,7 @@ void climport_unregister(struct climport_registration *registration);
  * @entries: registrations; UINT64_MAX: no limit but climport's own.  0 keeps nothing
  *
  * Memory beyond the limits is given up at once, recently used memory last.  Memory with users does
- * not count among @entries and is not given up: imports, and registrations that the program holds.
+ * not count and is not given up: imports, and registrations that the program holds.
  * A dma-buf lives on with its descriptors and consumers.  Registrations for CLIMPORT_MAPPABLE
  * exports of GPU memory count by themselves.  CLIMPORT_HOST also limits host memory that climport
  * keeps by itself (docs/nvidia.md).
@@ -508,7 +508,6 @@ struct climport_pool;
  * Returns 0, or
  *   -EINVAL  an unknown flag, or both flags
  *   -ENODEV  no libcuda, or no such device
- *   -EOPNOTSUPP  libcuda lacks a function
  *   -ENOMEM, -EIO
  */
 int climport_pool_create(int device, uint64_t flags, struct climport_pool **pool);

@@ -26,7 +26,6 @@ void fake_cuda_uninitialize(void); /* the state before cuInit(), or after fork()
 void fake_cuda_uuid(int device, unsigned char uuid[16]);
 void fake_cuda_set_attribute(int device, int attribute, int value);
 void fake_cuda_set_pcie(bool supported); /* false: a dma-buf with the PCIe flag is NOT_SUPPORTED */
-void fake_cuda_set_no_mappings(bool hidden);  /* hides the attributes of mappings, as old drivers */
 void fake_cuda_set_no_vmm_sync(bool refused); /* SYNC_MEMOPS of VMM memory, as driver 580 does */
 void fake_cuda_set_busy(bool is_busy);	      /* the device reaches no event that is recorded */
 /* From the beginning of a capture to the end: whether nothing has spoiled the capture. */

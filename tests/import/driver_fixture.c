@@ -8,7 +8,7 @@
 
 #include "fake_rm.h"
 #include "harness.h"
-#include "import/opaque_fd/exporter.h"
+#include "import/opaque_fd/opaque_cache.h"
 #include "opaque.h"
 #include "process.h"
 #include "util/descriptor.h"
@@ -138,7 +138,7 @@ int driver_try(uintptr_t address, size_t size, int device, struct driver_import 
 	if (import->fd < 0)
 		ret = driver_open(import, device);
 	if (ret)
-		opaque_put(import->opaque);
+		import->opaque->put(import->opaque);
 	else
 		driver_check_import(import, address);
 	return ret;
@@ -155,7 +155,7 @@ struct driver_import driver_get(uintptr_t address, size_t size)
 void driver_put(struct driver_import *import)
 {
 	close(import->fd);
-	opaque_put(import->opaque);
+	import->opaque->put(import->opaque);
 }
 
 uint64_t driver_once(uintptr_t address, size_t size)

@@ -24,7 +24,7 @@ static struct cache_ref block_get(size_t block)
 {
 	struct cache_ref ref = { 0 };
 
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, block), fake.block, &ref), 0);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, block), fake.block, NULL, &ref), 0);
 	EXPECT(fake_is_pinned(ref.pin));
 	EXPECT_EQ(ref.pin->base, fake_address(&fake, block));
 	return ref;
@@ -61,7 +61,7 @@ TEST(range_inside,
 
 	block_cache_open(FAKE_STATUS, 64 * KIB, SIZE_MAX, 0);
 	block_use(3);
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 3) + 1000, 24, &ref), 0);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 3) + 1000, 24, NULL, &ref), 0);
 	EXPECT_EQ(ref.offset, FAKE_OFFSET + 1000);
 	EXPECT_EQ(ref.pin->size, 64 * KIB);
 	EXPECT_EQ(fake.pins, 1);
@@ -75,7 +75,7 @@ TEST(first_pin_offset,
 	struct cache_ref ref;
 
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0) + 4096, 1, &ref), 0);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0) + 4096, 1, NULL, &ref), 0);
 	EXPECT_EQ(ref.offset, FAKE_OFFSET + 4096);
 	cache_put(cache, &ref);
 	fake_cache_close(&fake, cache);
@@ -87,7 +87,7 @@ TEST(range_across, "A range that a pinned range covers only in part is pinned an
 
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	block_use(0);
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) - 1, 2, &ref), 0);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) - 1, 2, NULL, &ref), 0);
 	EXPECT_EQ(ref.pin->size, 2 * MIB);
 	EXPECT_EQ(fake.pins, 2);
 	cache_put(cache, &ref);
@@ -102,7 +102,7 @@ TEST(range_large,
 	block_cache_open(FAKE_STATUS, 37 * MIB, SIZE_MAX, 0);
 	block_use(1);
 	for (size_t i = 0; i < 37; i++) {
-		EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) + i * MIB, MIB, &ref), 0);
+		EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) + i * MIB, MIB, NULL, &ref), 0);
 		cache_put(cache, &ref);
 	}
 	EXPECT_EQ(fake.pins, 1);
@@ -158,9 +158,9 @@ TEST(no_range, "An empty or wrapping range is -EINVAL, and no memory is pinned."
 
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	block_use(0);
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 0, &ref), -EINVAL);
-	EXPECT_EQ(cache_get(cache, 0, 0, &ref), -EINVAL);
-	EXPECT_EQ(cache_get(cache, UINTPTR_MAX - 10, 12, &ref), -EINVAL);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 0, NULL, &ref), -EINVAL);
+	EXPECT_EQ(cache_get(cache, 0, 0, NULL, &ref), -EINVAL);
+	EXPECT_EQ(cache_get(cache, UINTPTR_MAX - 10, 12, NULL, &ref), -EINVAL);
 	EXPECT_EQ(fake.tries, 1);
 	fake_cache_close(&fake, cache);
 }
@@ -172,7 +172,7 @@ TEST(pinned_wrong,
 
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	fake.pinned_wrong = 1;
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 1, &ref), -EINVAL);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 1, NULL, &ref), -EINVAL);
 	EXPECT_EQ(fake.bytes, 0);
 	fake_cache_close(&fake, cache);
 }
@@ -268,7 +268,6 @@ TEST(invalidate_touches,
 		block_use(i);
 	cache_invalidate(cache, fake_address(&fake, 2) - 1, 2);
 	cache_invalidate(cache, fake_address(&fake, 0), 0);
-	EXPECT_EQ(cache_read_stats().invalidations, 2);
 	EXPECT_EQ(fake.unpins, 2);
 	EXPECT(block_is_cached(0));
 	EXPECT(block_is_cached(3));
@@ -317,8 +316,7 @@ TEST(many_references,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(many_references_evict,
-     "An entry that is in use by a reference without a hazard pointer is not evicted.")
+TEST(many_in_use, "However many pins are in use, none is evicted, and each goes with its put.")
 {
 	struct cache_ref ref[20];
 
@@ -346,29 +344,18 @@ TEST(lazy, "A pin without users stays pinned, and is counted as idle.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(counts, "Each cache counts hits and misses from its creation on.")
+TEST(counts, "The cache counts hits and misses, also of pins that are gone.")
 {
-	struct cache *first;
-
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	first = cache;
-	block_use(0);
-	block_use(0);
-	block_use(0);
-	EXPECT_EQ(cache_create(&fake_source, &fake, &(struct cache_config){ .bytes = MIB }, &cache),
-		  0);
 	block_use(0);
 	EXPECT_EQ(cache_read_stats().hits, 0);
 	block_use(0);
-	EXPECT_EQ(cache_read_stats().hits, 1);
-	EXPECT_EQ(cache_read_stats().misses, 1);
-	EXPECT_EQ(cache_destroy(cache), 0);
-	cache = first;
-	EXPECT_EQ(cache_read_stats().hits, 2);
-	EXPECT_EQ(cache_read_stats().misses, 1);
-	fake_cache_close(&fake, cache);
-	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	EXPECT_EQ(cache_read_stats().hits, 0);
+	block_use(0);
+	cache_invalidate(cache, fake_address(&fake, 0), 1);
+	block_use(0);
+	block_use(0);
+	EXPECT_EQ(cache_read_stats().hits, 3);
+	EXPECT_EQ(cache_read_stats().misses, 2);
 	fake_cache_close(&fake, cache);
 }
 
@@ -384,16 +371,17 @@ TEST(budget, "Pins that are idle never exceed the budget.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(budget_large, "A large pin evicts as many small pins as needed.")
+TEST(budget_large, "The put of a large pin evicts as many small pins as needed.")
 {
 	struct cache_ref ref;
 
 	block_cache_open(FAKE_STATUS, MIB, 4 * MIB, 0);
 	for (size_t i = 0; i < 4; i++)
 		block_use(i);
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 10), 3 * MIB, &ref), 0);
-	EXPECT_EQ(fake.unpins, 3);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 10), 3 * MIB, NULL, &ref), 0);
+	EXPECT_EQ(fake.unpins, 0);
 	cache_put(cache, &ref);
+	EXPECT_EQ(fake.unpins, 3);
 	fake_cache_close(&fake, cache);
 }
 
@@ -432,29 +420,10 @@ TEST(second_chance_is_one, "A pin that was used again long ago is evicted in tur
 	fake_cache_close(&fake, cache);
 }
 
-TEST(in_use_stays, "A pin in use is not evicted; if the cache is over the budget, the put unpins.")
-{
-	struct cache_ref a, b, c;
-
-	block_cache_open(FAKE_STATUS, MIB, MIB, 0);
-	a = block_get(0);
-	b = block_get(1);
-	c = block_get(2);
-	EXPECT_EQ(fake.unpins, 0);
-	cache_put(cache, &b);
-	EXPECT_EQ(fake.unpins, 1);
-	cache_put(cache, &a);
-	EXPECT_EQ(fake.unpins, 2);
-	cache_put(cache, &c);
-	EXPECT_EQ(fake.unpins, 2);
-	EXPECT(block_is_cached(2));
-	fake_cache_close(&fake, cache);
-}
-
 static void idle_cache_open(size_t bytes, uint32_t entries)
 {
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	cache_set_idle(cache, bytes, entries);
+	cache_set_limits(cache, bytes, entries);
 }
 
 TEST(idle_entries, "The idle pins never exceed their limit of entries, and the oldest pin goes.")
@@ -466,17 +435,6 @@ TEST(idle_entries, "The idle pins never exceed their limit of entries, and the o
 	}
 	EXPECT(block_is_cached(9));
 	EXPECT(!block_is_cached(6));
-	fake_cache_close(&fake, cache);
-}
-
-TEST(idle_bytes, "The idle pins never exceed their limit of bytes.")
-{
-	idle_cache_open(2 * MIB, UINT32_MAX);
-	for (size_t i = 0; i < 10; i++) {
-		block_use(i);
-		EXPECT(cache_read_stats().bytes_idle <= 2 * MIB);
-	}
-	EXPECT_EQ(fake.bytes, 2 * MIB);
 	fake_cache_close(&fake, cache);
 }
 
@@ -512,7 +470,7 @@ TEST(idle_lowered, "A lower limit of idle pins unpins what is over the limit.")
 	idle_cache_open(SIZE_MAX, 4);
 	for (size_t i = 0; i < 4; i++)
 		block_use(i);
-	cache_set_idle(cache, SIZE_MAX, 1);
+	cache_set_limits(cache, SIZE_MAX, 1);
 	EXPECT_EQ(fake.unpins, 3);
 	fake_cache_close(&fake, cache);
 }
@@ -525,7 +483,7 @@ TEST(idle_in_use_lowered, "A lower limit of idle entries passes over the pins in
 	ref = block_get(1);
 	for (size_t i = 2; i < 8; i++)
 		block_use(i);
-	cache_set_idle(cache, SIZE_MAX, 3);
+	cache_set_limits(cache, SIZE_MAX, 3);
 	EXPECT_EQ(fake.unpins, 3);
 	EXPECT(block_is_cached(1));
 	cache_put(cache, &ref);
@@ -539,7 +497,7 @@ TEST(idle_freed, "A lower limit of idle entries passes over the places of pins t
 		block_use(i);
 	cache_invalidate(cache, fake_address(&fake, 1), MIB);
 	EXPECT_EQ(fake.unpins, 1);
-	cache_set_idle(cache, SIZE_MAX, 3);
+	cache_set_limits(cache, SIZE_MAX, 3);
 	EXPECT_EQ(fake.unpins, 5);
 	EXPECT_EQ(cache_read_stats().entries, 3);
 	fake_cache_close(&fake, cache);
@@ -630,7 +588,7 @@ TEST(idle_look, "A look-up that uses a pin for a moment and finds it stale tells
 	fake.in_look = look_during_find;
 	EXPECT(!cache_get_cached(cache, fake_address(&fake, 0), MIB, &ref));
 	EXPECT(!look_needed);
-	EXPECT_EQ(fake.idles, !fake.in_look); /* without hazard pointers the look-up uses nothing */
+	EXPECT_EQ(fake.idles, 1);
 	fake_cache_close(&fake, cache);
 }
 
@@ -651,7 +609,7 @@ TEST(idle_look_last,
 	fake_free(&fake, 0);
 	fake.in_look = look_invalidate;
 	EXPECT(!cache_get_cached(cache, fake_address(&fake, 0), MIB, &ref));
-	EXPECT_EQ(fake.unpins, !fake.in_look);
+	EXPECT_EQ(fake.unpins, 1);
 	fake_cache_close(&fake, cache);
 }
 
@@ -672,7 +630,7 @@ TEST(entry_limit_in_use, "If all entries are in use, a new pin is -ENOSPC and is
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 2);
 	a = block_get(0);
 	b = block_get(1);
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 2), 1, &c), -ENOSPC);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 2), 1, NULL, &c), -ENOSPC);
 	EXPECT_EQ(fake.bytes, 2 * MIB);
 	EXPECT(fake_is_pinned(a.pin) && fake_is_pinned(b.pin));
 	cache_put(cache, &a);
@@ -703,7 +661,7 @@ TEST(exhausted_for_ever,
 		block_use(i);
 	fake.tries = 0;
 	fake.error = -ENOMEM;
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 9), 1, &ref), -ENOMEM);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 9), 1, NULL, &ref), -ENOMEM);
 	EXPECT_EQ(fake.tries, 1 + 4);
 	EXPECT_EQ(fake.unpins, 8);
 	EXPECT(fake_is_pinned(used.pin));
@@ -722,7 +680,7 @@ TEST(other_error,
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	block_use(0);
 	fake.error = -EFAULT;
-	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1), 1, &ref), -EFAULT);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1), 1, NULL, &ref), -EFAULT);
 	EXPECT_EQ(fake.tries, 2);
 	EXPECT_EQ(cache_read_stats().entries, 1);
 	EXPECT(block_is_cached(0));
@@ -764,18 +722,6 @@ TEST(destroy_in_use,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(too_many, "A cache beyond CACHE_MAX caches is -ENFILE.")
-{
-	struct cache *caches[CACHE_MAX], *more;
-	struct cache_config config = { 0 };
-
-	for (int i = 0; i < CACHE_MAX; i++)
-		EXPECT_EQ(cache_create(&fake_source, &fake, &config, &caches[i]), 0);
-	EXPECT_EQ(cache_create(&fake_source, &fake, &config, &more), -ENFILE);
-	for (int i = 0; i < CACHE_MAX; i++)
-		EXPECT_EQ(cache_destroy(caches[i]), 0);
-}
-
 /* Runs in the child; the exit status is the line of the failed check. */
 #define CHILD_EXPECT(condition)                    \
 	do {                                       \
@@ -789,7 +735,7 @@ static void block_use_in_child(struct cache_ref *held, struct cache_ref *counted
 
 	alarm(TEST_HANG_S);
 	CHILD_EXPECT(cache_read_stats().entries == 0 && cache_read_stats().bytes_pinned == 0);
-	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, &ref));
+	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, NULL, &ref));
 	CHILD_EXPECT(fake.pins == 3 && ref.pin != held->pin);
 	cache_put(cache, held);
 	cache_put(cache, counted);
@@ -830,7 +776,7 @@ TEST(forked, "A child finds and unpins no entry of the parent, and may use the c
 	fake_cache_close(&fake, cache);
 }
 
-TEST(forked_over_budget, "The pins of a parent do not count against the budget of a child.")
+TEST(forked_over_limit, "The pins of a parent do not count against the limits of a child.")
 {
 	struct cache_ref ref;
 	pid_t child;
@@ -841,7 +787,7 @@ TEST(forked_over_budget, "The pins of a parent do not count against the budget o
 	child = fork();
 	if (!child) {
 		block_use(2);
-		_exit(fake.unpins == 1 && block_is_cached(2) ? 0 : 1);
+		_exit(fake.unpins == 0 && block_is_cached(2) ? 0 : 1);
 	}
 	EXPECT_EQ(child_exit_status(child), 0);
 	cache_put(cache, &ref);
@@ -854,7 +800,7 @@ static void block_use_in_clone(struct cache_ref *held)
 
 	alarm(TEST_HANG_S);
 	CHILD_EXPECT(!cache_get_cached(cache, fake_address(&fake, 1), 1, &ref));
-	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, &ref));
+	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, NULL, &ref));
 	CHILD_EXPECT(fake.pins == 3 && ref.pin != held->pin);
 	cache_put(cache, held);
 	cache_put(cache, &ref);

@@ -3,7 +3,6 @@
 #include "fake_source.h"
 #include "harness.h"
 #include "process.h"
-#include "import/cache/hazard.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ static void threads_cache_close(void)
 
 static int block_try_get(size_t block, struct cache_ref *ref)
 {
-	return cache_get(cache, fake_address(&fake, block), MIB, ref);
+	return cache_get(cache, fake_address(&fake, block), MIB, NULL, ref);
 }
 
 static void pinners_meet(struct fake *f)
@@ -102,41 +101,6 @@ TEST(put_elsewhere, "Any thread may put a reference, even after the getting thre
 	EXPECT_EQ(fake.unpins, 0);
 	process_run_threads(1, actor_put_passed);
 	EXPECT_EQ(fake.unpins, 1);
-	threads_cache_close();
-}
-
-static void *use_once(void *arg)
-{
-	struct cache_ref ref;
-
-	(void)arg;
-	if (block_try_get(0, &ref))
-		atomic_store(&bad, 1);
-	else
-		cache_put(cache, &ref);
-	return NULL;
-}
-
-static int hazard_record_count(void)
-{
-	int count = 0;
-
-	for (struct hazard_record *r = hazard_first(); r; r = r->next)
-		count++;
-	return count;
-}
-
-TEST(records_given_back,
-     "Two hundred threads, run in turn, share the hazard pointers of a single thread.")
-{
-	int before;
-
-	threads_cache_open(FAKE_STATUS, SIZE_MAX, 0);
-	process_run_threads(1, use_once);
-	before = hazard_record_count();
-	for (int i = 0; i < 200; i++)
-		process_run_threads(1, use_once);
-	EXPECT_EQ(hazard_record_count(), before);
 	threads_cache_close();
 }
 

@@ -195,20 +195,6 @@ CUDA_TEST(reuse, "An address that is allocated again has a new buffer id.")
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(older_driver, "If the driver has no attributes of mappings, the address range is used.")
-{
-	uintptr_t p = one_segment(1, 1), host = one_segment(FAKE_CUDA_HOST_NUMA, 1);
-
-	fake_cuda_set_no_mappings(true);
-	EXPECT_EQ(cuda_identify_range(p + MB).base, p);
-	EXPECT_EQ(cuda_identify_range(p + MB).size, G);
-	EXPECT_EQ(fake_cuda_retains(0), 0);
-	EXPECT_EQ(cuda_identify_range(host + MB).kind, CUDA_HOST);
-	EXPECT_EQ(fake_cuda_retains(0), 0);
-	fake_cuda_vmm_free(p);
-	fake_cuda_vmm_free(host);
-}
-
 CUDA_TEST(asks_no_context, "The kind of any pointer is found without a context.")
 {
 	uintptr_t p[] = { fake_cuda_alloc(1, MB), fake_cuda_managed(1, MB), fake_cuda_host(1, MB),

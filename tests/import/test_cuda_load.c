@@ -293,33 +293,3 @@ ALONE_TEST(lacks_dmabuf,
 	EXPECT_EQ(fixture_export_dmabuf(p, 1 << 20, &out), -EOPNOTSUPP);
 	fixture_expect_log("no cuMemGetHandleForAddressRange");
 }
-
-ALONE_TEST(lacks_vmm,
-	   "Before CUDA 11.0 VMM memory is -EOPNOTSUPP and the missing function is named.")
-{
-	uintptr_t p;
-	struct cuda_export out;
-	struct cuda_memory m;
-
-	hidden = "cuMemRetainAllocationHandle";
-	p = control_allocate();
-	EXPECT_EQ(fixture_export_opaque(p, 1 << 20, uuid0, &out), -EOPNOTSUPP);
-	fixture_expect_log("no cuMemRetainAllocationHandle");
-	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -EOPNOTSUPP);
-	fixture_expect_log("no cuMemRetainAllocationHandle");
-	EXPECT_EQ(fixture_export_dmabuf(p, 1 << 20, &out), 0);
-	close(out.fd);
-}
-
-ALONE_TEST(older_name, "If a function has no newer name, the older name is used.")
-{
-	struct cuda_range range;
-	uintptr_t p;
-
-	hidden = "cuDeviceGetUuid_v2";
-	p = control_allocate();
-	EXPECT_EQ(cuda_identify(p, &range), 0);
-	EXPECT_EQ(range.kind, CUDA_DEVICE);
-	EXPECT(!memcmp(range.uuid, uuid0, sizeof(uuid0)));
-	EXPECT_EQ(count_calls("cuDeviceGetUuid"), 1);
-}

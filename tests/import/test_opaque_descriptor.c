@@ -5,7 +5,7 @@
 
 #include "import/alloc/memory.h"
 #include "import/export/export.h"
-#include "import/opaque_fd/exporter.h"
+#include "import/opaque_fd/opaque_cache.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
@@ -27,7 +27,7 @@ static int fds_before, memories_before;
 static void opaque_descriptor_put(struct opaque *opaque, const struct import_opaque *out)
 {
 	close(out->fd);
-	opaque_put(opaque);
+	opaque->put(opaque);
 }
 
 static void opaque_descriptor_begin(void)
@@ -233,7 +233,6 @@ OPAQUE_TEST(pages, "RM imports pages of the host, as whole pages and anew for ea
 	EXPECT_EQ(fake_rm.pins_made - pins, 2);
 	opaque_descriptor_put(a, &out);
 	opaque_descriptor_put(b, &again);
-	opaque_put(NULL);
 	munmap(p, 3 * PAGE);
 }
 
@@ -275,7 +274,7 @@ OPAQUE_TEST(registered,
 	EXPECT(seen.memory == fake_cuda_memory(p));
 	EXPECT_EQ(import_opaque_open(q, uuid[1], true, &second), -EXDEV);
 	opaque_descriptor_put(o, &first);
-	opaque_put(q);
+	q->put(q);
 	memory_free(p);
 }
 
@@ -294,7 +293,7 @@ OPAQUE_TEST(registered_freed,
 	fake_cuda_vmm_replace(p);
 	EXPECT_EQ(import_opaque_open(o, uuid[0], true, &out), -ENODEV);
 	EXPECT_EQ(out.fd, -1);
-	opaque_put(o);
+	o->put(o);
 	memory_free(p);
 }
 

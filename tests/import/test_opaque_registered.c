@@ -11,7 +11,7 @@
 
 #include "import/export/export.h"
 #include "import/export/host_registration.h"
-#include "import/opaque_fd/exporter.h"
+#include "import/opaque_fd/opaque_cache.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/idle.h"
 #include "util/log.h"

@@ -5,7 +5,7 @@
 #include "driver_time.h"
 #include "watched_fixture.h"
 
-#include "import/opaque_fd/exporter.h"
+#include "import/opaque_fd/opaque_cache.h"
 #include "import/opaque_fd/opaque_watched.h"
 #include "util/idle.h"
 #include "util/log.h"

@@ -55,32 +55,6 @@ RM_TEST(threads, "If threads make a client and devices at once, a single client 
 	}
 }
 
-static pthread_barrier_t rm_barrier;
-
-/* No barrier of a sanitizer's knowledge could come between the threads: all stop in the fake. */
-static void rm_meet(void)
-{
-	pthread_barrier_wait(&rm_barrier);
-}
-
-static void *rm_import_once(void *number)
-{
-	(void)number;
-	rm_import_works(0);
-	return NULL;
-}
-
-RM_TEST(two_clients, "If two threads each make a client, a single client survives.")
-{
-	pthread_barrier_init(&rm_barrier, NULL, 2);
-	fake_rm.hook_name = "client";
-	fake_rm.hook = rm_meet;
-	process_run_threads(2, rm_import_once);
-	EXPECT_EQ(fake_rm.clients_made, 2);
-	rm_expect_kept(1, 1);
-	pthread_barrier_destroy(&rm_barrier);
-}
-
 /* A thread that imports while another makes the device, with a release that gives one device. */
 static struct {
 	pthread_t thread;

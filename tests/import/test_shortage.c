@@ -10,7 +10,7 @@
 #include "import/alloc/memory.h"
 #include "import/export/export.h"
 #include "import/export/registration.h"
-#include "import/opaque_fd/exporter.h"
+#include "import/opaque_fd/opaque_cache.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
@@ -127,7 +127,7 @@ static int shortage_get_opaque(const struct import_region *region)
 		ret = import_opaque_open(o, uuid, true, &out);
 	if (!ret)
 		close(out.fd);
-	opaque_put(o);
+	o->put(o);
 	return ret;
 }
 
@@ -151,7 +151,7 @@ static int opaque_of_allocated(void)
 /* The memory that is freed waits for an event, and the second allocation for the event. */
 static int shortage_pool(enum device_pool_memory memory)
 {
-	struct device_pool *pool = NULL;
+	struct pool *pool = NULL;
 	void *address;
 	int ret = device_pool_create(0, memory, &pool);
 

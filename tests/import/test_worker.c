@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -139,7 +138,7 @@ static int wait_for_fence(void)
 	return 0;
 }
 
-TEST(after_fork, "A child of fork() has a new worker.")
+TEST(after_fork, "A child of fork() waits for fences, too.")
 {
 	int status = -1;
 	pid_t child;
@@ -151,37 +150,6 @@ TEST(after_fork, "A child of fork() has a new worker.")
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
 	alarm(0);
-}
-
-/* As a daemon does; the numbers become other files'. */
-static int closed_and_again(void)
-{
-	int others[64];
-
-	if (wait_for_fence())
-		return 2;
-	for (int fd = 3; fd < 64; fd++)
-		close(fd);
-	for (int fd = 3; fd < 64; fd++)
-		others[fd] = memfd_create("other", MFD_CLOEXEC);
-	if (wait_for_fence())
-		return 3;
-	for (int fd = 3; fd < 64; fd++)
-		if (lseek(others[fd], 0, SEEK_END))
-			return 4;
-	return 0;
-}
-
-TEST(closed,
-     "If the program has closed all descriptors, the worker is woken and no file is written.")
-{
-	int status = -1;
-	pid_t child = fork();
-
-	if (!child)
-		_exit(closed_and_again());
-	EXPECT_EQ(waitpid(child, &status, 0), child);
-	EXPECT_EQ(status, 0);
 }
 
 TEST(failed_begin, "A failed begin reports the error, and ends the regions begun before.")
@@ -310,7 +278,7 @@ struct cancelled {
 	atomic_bool returned;
 };
 
-/* A bracket with an unsignalled fence passes poll(), a pipe and a lock: cancellation points. */
+/* A bracket with an unsignalled fence passes poll(), a cancellation point. */
 static void *bracket_cancelled(void *arg)
 {
 	struct cancelled *c = arg;

@@ -5,6 +5,7 @@
 
 #include "driver_fixture.h"
 #include "fake_rm.h"
+#include "import/cache/cache.h"
 #include "import/export/gdmabuf.h"
 
 #include <errno.h>

@@ -243,7 +243,7 @@ LIB_TEST(shared_with_exports, "Exports with CLIMPORT_KEEP and registrations find
 	fake_cuda_free(q);
 }
 
-LIB_TEST(many_references, "A thread may hold more registrations than hazard pointers.")
+LIB_TEST(many_references, "A thread may hold a registration many times.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 	struct climport_registration r[40];

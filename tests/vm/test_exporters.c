@@ -20,9 +20,9 @@
 
 #include "import/import.h"
 #include "import/nvidia/pinnable.h"
-#include "import/nvidia/rm/rm_dmabuf.h"
+#include "import/nvidia/rm/rm.h"
 #include "import/nvidia/rm/rm_refusal.h"
-#include "import/opaque_fd/exporter.h"
+#include "import/opaque_fd/opaque_cache.h"
 #include "process.h"
 #include "util/log.h"
 

@@ -14,60 +14,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum group { NEEDED, DMABUF, VMM, ORDER, OPTIONAL };
+/* Every driver of CUDA 11.4 (470) and later has what is needed. */
+enum group { NEEDED, OPTIONAL };
 
 struct symbol {
 	const char *name;
-	const char *older; /* the function's name in older drivers, or NULL */
-	size_t offset;	   /* of the pointer in struct cuda_driver */
+	size_t offset; /* of the pointer in struct cuda_driver */
 	enum group group;
 };
 
 #define AT(member) offsetof(struct cuda_driver, member)
 
 static const struct symbol symbols[] = {
-	{ "cuInit", NULL, AT(init), NEEDED },
-	{ "cuGetErrorName", NULL, AT(error_name), NEEDED },
-	{ "cuDeviceGetCount", NULL, AT(device_count), NEEDED },
-	{ "cuDeviceGet", NULL, AT(device_get), NEEDED },
-	{ "cuDeviceGetAttribute", NULL, AT(device_attribute), NEEDED },
-	{ "cuDeviceGetUuid_v2", "cuDeviceGetUuid", AT(device_uuid), NEEDED },
-	{ "cuDevicePrimaryCtxRetain", NULL, AT(primary_retain), NEEDED },
-	{ "cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", AT(primary_release),
-	  NEEDED },
-	{ "cuCtxPushCurrent_v2", NULL, AT(context_push), NEEDED },
-	{ "cuCtxPopCurrent_v2", NULL, AT(context_pop), NEEDED },
-	{ "cuCtxGetDevice", NULL, AT(context_device), NEEDED },
-	{ "cuPointerGetAttributes", NULL, AT(pointer_attributes), NEEDED },
-	{ "cuPointerGetAttribute", NULL, AT(pointer_attribute), NEEDED },
-	{ "cuPointerSetAttribute", NULL, AT(set_pointer_attribute), NEEDED },
-	{ "cuMemGetAddressRange_v2", NULL, AT(address_range), NEEDED },
-	{ "cuMemGetHandleForAddressRange", NULL, AT(range_handle), DMABUF },
-	{ "cuMemGetAllocationGranularity", NULL, AT(granularity), VMM },
-	{ "cuMemCreate", NULL, AT(create), VMM },
-	{ "cuMemRelease", NULL, AT(release), VMM },
-	{ "cuMemAddressReserve", NULL, AT(reserve), VMM },
-	{ "cuMemAddressFree", NULL, AT(unreserve), VMM },
-	{ "cuMemMap", NULL, AT(map), VMM },
-	{ "cuMemUnmap", NULL, AT(unmap), VMM },
-	{ "cuMemSetAccess", NULL, AT(set_access), VMM },
-	{ "cuMemRetainAllocationHandle", NULL, AT(retain), VMM },
-	{ "cuMemGetAllocationPropertiesFromHandle", NULL, AT(properties), VMM },
-	{ "cuMemExportToShareableHandle", NULL, AT(share), VMM },
-	{ "cuDeviceTotalMem_v2", NULL, AT(total_memory), ORDER },
-	{ "cuMemAlloc_v2", NULL, AT(alloc), ORDER },
-	{ "cuMemFree_v2", NULL, AT(free), ORDER },
-	{ "cuMemHostAlloc", NULL, AT(host_alloc), ORDER },
-	{ "cuMemFreeHost", NULL, AT(host_free), ORDER },
-	{ "cuEventCreate", NULL, AT(event_create), ORDER },
-	{ "cuEventDestroy_v2", NULL, AT(event_destroy), ORDER },
-	{ "cuEventRecord", NULL, AT(event_record), ORDER },
-	{ "cuEventQuery", NULL, AT(event_query), ORDER },
-	{ "cuEventSynchronize", NULL, AT(event_synchronize), ORDER },
-	{ "cuCtxSynchronize", NULL, AT(context_synchronize), ORDER },
-	{ "cuStreamGetId", NULL, AT(stream_id), OPTIONAL },
-	{ "cuStreamIsCapturing", NULL, AT(stream_captures), OPTIONAL },
-	{ "cuStreamSynchronize", NULL, AT(stream_synchronize), OPTIONAL },
+	{ "cuInit", AT(init), NEEDED },
+	{ "cuGetErrorName", AT(error_name), NEEDED },
+	{ "cuDeviceGetCount", AT(device_count), NEEDED },
+	{ "cuDeviceGet", AT(device_get), NEEDED },
+	{ "cuDeviceGetAttribute", AT(device_attribute), NEEDED },
+	{ "cuDeviceGetUuid_v2", AT(device_uuid), NEEDED },
+	{ "cuDevicePrimaryCtxRetain", AT(primary_retain), NEEDED },
+	{ "cuDevicePrimaryCtxRelease_v2", AT(primary_release), NEEDED },
+	{ "cuCtxPushCurrent_v2", AT(context_push), NEEDED },
+	{ "cuCtxPopCurrent_v2", AT(context_pop), NEEDED },
+	{ "cuCtxGetDevice", AT(context_device), NEEDED },
+	{ "cuPointerGetAttributes", AT(pointer_attributes), NEEDED },
+	{ "cuPointerGetAttribute", AT(pointer_attribute), NEEDED },
+	{ "cuPointerSetAttribute", AT(set_pointer_attribute), NEEDED },
+	{ "cuMemGetHandleForAddressRange", AT(range_handle), OPTIONAL },
+	{ "cuMemGetAllocationGranularity", AT(granularity), NEEDED },
+	{ "cuMemCreate", AT(create), NEEDED },
+	{ "cuMemRelease", AT(release), NEEDED },
+	{ "cuMemAddressReserve", AT(reserve), NEEDED },
+	{ "cuMemAddressFree", AT(unreserve), NEEDED },
+	{ "cuMemMap", AT(map), NEEDED },
+	{ "cuMemUnmap", AT(unmap), NEEDED },
+	{ "cuMemSetAccess", AT(set_access), NEEDED },
+	{ "cuMemRetainAllocationHandle", AT(retain), NEEDED },
+	{ "cuMemGetAllocationPropertiesFromHandle", AT(properties), NEEDED },
+	{ "cuMemExportToShareableHandle", AT(share), NEEDED },
+	{ "cuDeviceTotalMem_v2", AT(total_memory), NEEDED },
+	{ "cuMemAlloc_v2", AT(alloc), NEEDED },
+	{ "cuMemFree_v2", AT(free), NEEDED },
+	{ "cuMemHostAlloc", AT(host_alloc), NEEDED },
+	{ "cuMemFreeHost", AT(host_free), NEEDED },
+	{ "cuEventCreate", AT(event_create), NEEDED },
+	{ "cuEventDestroy_v2", AT(event_destroy), NEEDED },
+	{ "cuEventRecord", AT(event_record), NEEDED },
+	{ "cuEventQuery", AT(event_query), NEEDED },
+	{ "cuEventSynchronize", AT(event_synchronize), NEEDED },
+	{ "cuCtxSynchronize", AT(context_synchronize), NEEDED },
+	{ "cuStreamGetId", AT(stream_id), OPTIONAL },
+	{ "cuStreamIsCapturing", AT(stream_captures), OPTIONAL },
+	{ "cuStreamSynchronize", AT(stream_synchronize), OPTIONAL },
 };
 
 static void cuda_driver_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
@@ -83,30 +81,20 @@ static bool cuda_driver_is_child GUARDED_BY(cuda_driver_lock);
 static bool cuda_driver_is_torn GUARDED_BY(cuda_driver_lock);
 static void *_Atomic cuda_driver_published; /* const struct cuda_driver */
 
-static void *cuda_driver_find(void *library, const struct symbol *s)
-{
-	void *function = dlsym(library, s->name);
-
-	return function || !s->older ? function : dlsym(library, s->older);
-}
-
-/* Returns the first needed function that libcuda lacks, or NULL. */
+/* Returns a needed function that libcuda lacks, or NULL. */
 static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
 {
-	const char *missing[OPTIONAL + 1] = { NULL };
+	const char *missing = NULL;
 
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
 		const struct symbol *s = &symbols[i];
-		void *function = cuda_driver_find(library, s);
+		void *function = dlsym(library, s->name);
 
 		memcpy((char *)cu + s->offset, &function, sizeof(function));
-		if (!function && !missing[s->group])
-			missing[s->group] = s->name;
+		if (!function && s->group == NEEDED)
+			missing = s->name;
 	}
-	cu->no_dmabuf = missing[DMABUF];
-	cu->no_vmm = missing[VMM];
-	cu->no_order = missing[ORDER];
-	return missing[NEEDED];
+	return missing;
 }
 
 /*
@@ -353,11 +341,6 @@ int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char 
 				 args);
 	va_end(args);
 	return err;
-}
-
-int cuda_missing(const char *function)
-{
-	return log_errno(EOPNOTSUPP, "this libcuda.so.1 has no %s", function);
 }
 
 int cuda_device_attribute(const struct cuda_driver *cu, int attribute, int device)

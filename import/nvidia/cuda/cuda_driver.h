@@ -108,13 +108,11 @@ struct cuda_driver {
 				  uintptr_t address);
 	int (*pointer_attribute)(void *data, int attribute, uintptr_t address);
 	int (*set_pointer_attribute)(const void *value, int attribute, uintptr_t address);
-	int (*address_range)(uintptr_t *base, size_t *size, uintptr_t address);
 
-	/* CUDA 11.7 */
+	/* CUDA 11.7; or NULL */
 	int (*range_handle)(void *handle, uintptr_t address, size_t size, int type,
 			    unsigned long long flags);
 
-	/* CUDA 10.2 and 11.0 */
 	int (*granularity)(size_t *granularity, const struct cuda_properties *properties,
 			   int option);
 	int (*create)(uint64_t *handle, size_t size, const struct cuda_properties *properties,
@@ -133,8 +131,7 @@ struct cuda_driver {
 	int (*share)(void *shareable, uint64_t handle, int type, unsigned long long flags);
 
 	/*
-	 * Pools.  CUDA 3.2 has these.  The three of streams may be NULL: stream_id is of CUDA 12.0,
-	 * stream_captures of CUDA 10.0.
+	 * Pools.  The three of streams may be NULL: stream_id is of CUDA 12.0.
 	 */
 	int (*total_memory)(size_t *bytes, int device);
 	int (*alloc)(uintptr_t *address, size_t size);
@@ -150,11 +147,6 @@ struct cuda_driver {
 	int (*stream_id)(void *stream, unsigned long long *id);
 	int (*stream_captures)(void *stream, int *status);
 	int (*stream_synchronize)(void *stream);
-
-	/* The first function missing from libcuda, or NULL. */
-	const char *no_dmabuf;
-	const char *no_order;
-	const char *no_vmm;
 };
 
 /* libcuda where the process has loaded it, else NULL.  Initializes nothing. */
@@ -173,9 +165,6 @@ int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ..
  */
 int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-
-/* Logs that libcuda lacks a function: -EOPNOTSUPP. */
-int cuda_missing(const char *function);
 
 int cuda_device_attribute(const struct cuda_driver *cu, int attribute, int device); /* 0: unknown */
 

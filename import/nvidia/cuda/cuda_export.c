@@ -156,8 +156,9 @@ static int cuda_make_dmabuf(const struct cuda_request *r, struct cuda_export *ou
 /* Whether the driver makes dma-bufs of the memory's device: 0 or -EOPNOTSUPP. */
 static int cuda_check_dmabuf(const struct cuda_request *r)
 {
-	if (r->cu->no_dmabuf)
-		return cuda_missing(r->cu->no_dmabuf);
+	if (!r->cu->range_handle)
+		return log_errno(EOPNOTSUPP,
+				 "this libcuda.so.1 has no cuMemGetHandleForAddressRange");
 	if (cuda_device_attribute(r->cu, CUDA_DEVICE_DMA_BUF, r->first.device))
 		return 0;
 	return log_errno(
@@ -266,8 +267,6 @@ int cuda_export_opaque(const struct cuda_range *memory, uintptr_t addr, size_t s
 	if (memory->kind == CUDA_MANAGED)
 		return log_errno(EOPNOTSUPP, "%#zx is managed memory, which moves: no descriptor",
 				 (size_t)addr);
-	if (r.cu->no_vmm)
-		return cuda_missing(r.cu->no_vmm);
 	err = cuda_check_device(&r, uuid);
 	if (!err)
 		err = cuda_check_one_segment(&r);

@@ -88,79 +88,58 @@ static int cuda_memory_set_access(const struct allocation *a)
 		{ a->properties.location, CUDA_ACCESS_READ_WRITE },
 	};
 	size_t count = a->properties.location.type == CUDA_LOCATION_DEVICE ? 1 : 2;
-	int result = a->cu->set_access(a->memory.addr, a->memory.size, access, count);
 
-	return result ? cuda_memory_failed(a, result, "cuMemSetAccess") : 0;
+	return a->cu->set_access(a->memory.addr, a->memory.size, access, count);
 }
 
-static int cuda_memory_map(const struct allocation *a)
+/* A failure is looked at before descriptors are given back. */
+static int cuda_memory_create(struct allocation *a)
 {
-	const struct cuda_memory *m = &a->memory;
-	int result = a->cu->map(m->addr, m->size, 0, m->handle, 0);
-	int err;
-
-	if (result)
-		return cuda_memory_failed(a, result, "cuMemMap");
-	err = cuda_memory_set_access(a);
-	if (err)
-		a->cu->unmap(m->addr, m->size);
-	return err;
-}
-
-static int cuda_memory_reserve(struct allocation *a)
-{
+	const struct cuda_driver *cu = a->cu;
 	struct cuda_memory *m = &a->memory;
-	int result = a->cu->reserve(&m->addr, m->size, a->align, 0, 0);
-	int err;
+	int err, result = cu->create(&m->handle, m->size, &a->properties, 0);
 
-	if (result)
-		return cuda_memory_failed(a, result, "cuMemAddressReserve");
-	err = cuda_memory_map(a);
-	if (err)
-		a->cu->unreserve(m->addr, m->size);
-	return err;
-}
-
-static int cuda_memory_create(struct allocation *a, size_t size)
-{
-	struct cuda_memory *m = &a->memory;
-	int err = cuda_memory_round_up(a, size);
-	int result;
-
-	if (err)
-		return err;
-	result = a->cu->create(&m->handle, m->size, &a->properties, 0);
 	if (result)
 		return cuda_memory_failed(a, result, "cuMemCreate");
-	err = cuda_memory_reserve(a);
-	if (err)
-		a->cu->release(m->handle);
-	return err;
-}
+	result = cu->reserve(&m->addr, m->size, a->align, 0, 0);
+	if (result) {
+		err = cuda_memory_failed(a, result, "cuMemAddressReserve");
+		goto err_release;
+	}
+	result = cu->map(m->addr, m->size, 0, m->handle, 0);
+	if (result) {
+		err = cuda_memory_failed(a, result, "cuMemMap");
+		goto err_unreserve;
+	}
+	result = cuda_memory_set_access(a);
+	if (!result)
+		return 0;
 
-static int cuda_memory_create_in_context(struct allocation *a, size_t size, void *context)
-{
-	struct cuda_scope scope;
-	int result = cuda_scope_enter(&scope, a->cu, context, a->device);
-	int err;
-
-	if (result)
-		return cuda_failed(a->cu, result, "context of CUDA device %d", a->device);
-	err = cuda_memory_create(a, size);
-	cuda_scope_leave(&scope);
+	err = cuda_memory_failed(a, result, "cuMemSetAccess");
+	cu->unmap(m->addr, m->size);
+err_unreserve:
+	cu->unreserve(m->addr, m->size);
+err_release:
+	cu->release(m->handle);
 	return err;
 }
 
 /* The device's primary context lives as long as the memory. */
-static int cuda_memory_create_on_device(struct allocation *a, size_t size)
+static int cuda_memory_create_on_device(struct allocation *a)
 {
+	struct cuda_scope scope;
 	void *context;
-	int result = a->cu->primary_retain(&context, a->device);
-	int err;
+	int result = a->cu->primary_retain(&context, a->device), err;
 
 	if (result)
 		return cuda_failed(a->cu, result, "context of CUDA device %d", a->device);
-	err = cuda_memory_create_in_context(a, size, context);
+	result = cuda_scope_enter(&scope, a->cu, context, a->device);
+	if (result) {
+		err = cuda_failed(a->cu, result, "context of CUDA device %d", a->device);
+	} else {
+		err = cuda_memory_create(a);
+		cuda_scope_leave(&scope);
+	}
 	if (err)
 		a->cu->primary_release(a->device);
 	return err;
@@ -172,8 +151,6 @@ static int cuda_memory_begin(struct allocation *a, enum cuda_kind kind,
 	a->cu = cuda_driver_load();
 	if (!a->cu)
 		return -ENODEV;
-	if (a->cu->no_vmm)
-		return cuda_missing(a->cu->no_vmm);
 	a->device = cuda_memory_device_of(a->cu, uuid);
 	if (a->device < 0)
 		return a->device;
@@ -202,9 +179,10 @@ int cuda_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE], si
 	if ((kind != CUDA_DEVICE && kind != CUDA_HOST) || !size || (align & (align - 1)))
 		return log_errno(EINVAL, "%zu bytes of CUDA memory, aligned to %zu", size, align);
 	err = cuda_memory_begin(&a, kind, uuid);
-	if (err)
-		return err;
-	err = cuda_memory_create_on_device(&a, size);
+	if (!err)
+		err = cuda_memory_round_up(&a, size);
+	if (!err)
+		err = cuda_memory_create_on_device(&a);
 	if (!err)
 		*memory = a.memory;
 	return err;

@@ -32,8 +32,6 @@ int cuda_order_open(struct cuda_order *order, int ordinal)
 	order->cu = cuda_driver_load();
 	if (!order->cu)
 		return -ENODEV;
-	if (order->cu->no_order)
-		return cuda_missing(order->cu->no_order);
 	ret = cuda_order_find_device(order, ordinal);
 	if (ret)
 		return ret;

@@ -25,7 +25,7 @@ struct cuda_order {
 
 /*
  * Loads libcuda.  @ordinal: of the device, as cudaSetDevice() has the number.  -ENODEV: no such
- * device, or no libcuda; -EOPNOTSUPP: libcuda lacks a function.
+ * device, or no libcuda.
  */
 int cuda_order_open(struct cuda_order *order, int ordinal);
 void cuda_order_close(struct cuda_order *order);

@@ -10,6 +10,7 @@
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 #include "import/nvidia/cuda/cuda_facts.h"
+#include "util/log.h"
 
 #include <errno.h>
 
@@ -66,7 +67,7 @@ static bool cuda_ask_host_vmm(const struct cuda_driver *cu, const struct cuda_po
 	bool is_host;
 	int result;
 
-	if (cu->no_vmm || cu->retain(&handle, (void *)p->addr))
+	if (cu->retain(&handle, (void *)p->addr))
 		return false;
 	result = cu->properties(&properties, handle);
 	cu->release(handle);
@@ -107,20 +108,6 @@ static int cuda_mapping_get(const struct cuda_driver *cu, uintptr_t addr, uintpt
 	return cu->pointer_attributes(2, attributes, data, addr);
 }
 
-/* For drivers without the attributes of mappings, where host VMM memory has a base of 0. */
-static int cuda_segment_get(const struct cuda_driver *cu, uintptr_t addr, int device,
-			    uintptr_t *base, size_t *size)
-{
-	struct cuda_scope scope;
-	int result = cuda_scope_enter(&scope, cu, NULL, device);
-
-	if (result)
-		return result;
-	result = cu->address_range(base, size, addr);
-	cuda_scope_leave(&scope);
-	return !result && addr - *base >= *size ? CUDA_NOT_FOUND : result;
-}
-
 static void cuda_range_intersect(struct cuda_range *range, uintptr_t base, size_t size)
 {
 	uintptr_t end = base + size, range_end = range->base + range->size;
@@ -129,7 +116,6 @@ static void cuda_range_intersect(struct cuda_range *range, uintptr_t base, size_
 	range->size = (end < range_end ? end : range_end) - range->base;
 }
 
-/* The attributes need no current context, cuMemGetAddressRange() needs a context. */
 static int cuda_range_narrow(const struct cuda_driver *cu, uintptr_t addr, struct cuda_range *range)
 {
 	uintptr_t base;
@@ -139,8 +125,6 @@ static int cuda_range_narrow(const struct cuda_driver *cu, uintptr_t addr, struc
 	if (range->context)
 		return CUDA_SUCCESS;
 	result = cuda_mapping_get(cu, addr, &base, &size);
-	if (result)
-		result = cuda_segment_get(cu, addr, range->device, &base, &size);
 	if (!result)
 		cuda_range_intersect(range, base, size);
 	else if (range->kind == CUDA_HOST && cuda_result_means_none(result))
@@ -200,7 +184,7 @@ bool cuda_is_vmm(uintptr_t addr)
 	const struct cuda_driver *cu = cuda_driver_loaded();
 	uint64_t handle;
 
-	if (!cu || cu->no_vmm || cu->retain(&handle, (void *)addr))
+	if (!cu || cu->retain(&handle, (void *)addr))
 		return false;
 	cu->release(handle);
 	return true;
@@ -212,4 +196,31 @@ uint64_t cuda_buffer_id(uintptr_t addr)
 	unsigned long long id;
 
 	return !cu || cu->pointer_attribute(&id, CUDA_POINTER_BUFFER_ID, addr) ? 0 : id;
+}
+
+/*
+ * The first compute capability whose kernels see what a device has written without a flush.  The rule
+ * is NCCL's (ncclTopoNeedFlush).
+ */
+#define CUDA_NO_FLUSH_MAJOR 9
+
+int cuda_get_current_gpu(struct cuda_gpu *gpu)
+{
+	const struct cuda_driver *cu = cuda_driver_loaded();
+	struct cuda_gpu found;
+	int device, major, result;
+
+	if (!cu)
+		return log_errno(ENODEV, "the process has not loaded libcuda.so.1");
+	result = cu->context_device(&device);
+	if (result)
+		return cuda_failed(cu, result, "the thread's CUDA context");
+	result = cu->device_attribute(&major, CUDA_DEVICE_COMPUTE_MAJOR, device);
+	if (!result)
+		result = cu->device_uuid(found.uuid, device);
+	if (result)
+		return cuda_failed(cu, result, "CUDA device %d", device);
+	found.needs_flush = major < CUDA_NO_FLUSH_MAJOR;
+	*gpu = found;
+	return 0;
 }

@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-#define RM_UUID_SIZE 16
+#include "import/nvidia/rm/rm_abi.h"
 
 /**
  * rm_import_host - host pages, for the device with @uuid
@@ -38,9 +38,15 @@ int rm_import_host(const unsigned char uuid[RM_UUID_SIZE], void *addr, size_t si
 
 /*
  * rm_import_host() for the first @size bytes of a dma-buf, which stays the caller's.  -EOPNOTSUPP
- * for exporters that are not known to give memory of the host (rm_dmabuf.c): a GPU that imports
+ * for exporters that are not known to give memory of the host (rm.c): a GPU that imports
  * memory which it cannot reach faults at the first kernel, and the program's context is lost.
  */
 int rm_import_dmabuf(const unsigned char uuid[RM_UUID_SIZE], int dmabuf, size_t size, int *fd);
+
+/*
+ * 0 if the first @size bytes of a dma-buf are memory of the host.  Or -EOPNOTSUPP: not known to be;
+ * -EBADF: no dma-buf; -ERANGE: the dma-buf is smaller.  Logged.
+ */
+int rm_dmabuf_check(int dmabuf, size_t size);
 
 #endif

@@ -19,6 +19,8 @@
 #define RM_ABI_OFFSET(type, member, bytes, source) \
 	_Static_assert(offsetof(type, member) == (bytes), source RM_ABI_TAGS)
 
+#define RM_UUID_SIZE 16
+
 #define RM_CONTROL_NODE "/dev/nvidiactl"
 #define RM_DEVICE_NODE "/dev/nvidia%u"
 

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "import/nvidia/rm/rm_version.h"
 #include "util/log.h"
 
 #define RM_HANDLES_MASK 0x7fffffffu
-
-static struct rm_client *_Atomic rm_client_current;
 
 static const struct {
 	uint32_t status;
@@ -43,34 +40,18 @@ int rm_result(uint32_t status, const char *what)
 	return log_errno(EIO, "NVIDIA's resource manager refuses %s: status %#x", what, status);
 }
 
-int rm_try_ioctl(int fd, unsigned long request, void *parameters)
+/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
+int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
 {
 	int error;
 
 	do
 		error = ioctl(fd, request, parameters) ? errno : 0;
 	while (error == EINTR);
-	return error;
-}
-
-/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
-int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
-{
-	int error = rm_try_ioctl(fd, request, parameters);
-
 	return error ? log_errno(error == ENOMEM ? ENOMEM : EOPNOTSUPP,
 				 "%s: ioctl of NVIDIA's resource manager: %s", what,
 				 log_strerror(error))
 		     : 0;
-}
-
-static int rm_client_allocate_any(const struct rm_client *client, struct rm_allocation *allocation,
-				  const char *what)
-{
-	int ret = rm_ioctl(client->control.fd, RM_ALLOCATE, allocation, what);
-
-	return ret ? ret
-		   : rm_result(allocation->status ? allocation->status : allocation->size, what);
 }
 
 int rm_client_allocate(const struct rm_client *client, uint32_t parent, uint32_t class,
@@ -79,28 +60,17 @@ int rm_client_allocate(const struct rm_client *client, uint32_t parent, uint32_t
 	struct rm_allocation allocation = {
 		.client = client->handle,
 		.parent = parent,
+		.object = *object,
 		.class = class,
 		.parameters = (uintptr_t)parameters,
 	};
-	int ret = rm_client_allocate_any(client, &allocation, what);
+	int ret = rm_ioctl(client->control.fd, RM_ALLOCATE, &allocation, what);
 
+	if (!ret)
+		ret = rm_result(allocation.status ? allocation.status : allocation.size, what);
 	if (!ret)
 		*object = allocation.object;
 	return ret;
-}
-
-int rm_client_allocate_as(const struct rm_client *client, uint32_t parent, uint32_t object,
-			  uint32_t class, const void *parameters, const char *what)
-{
-	struct rm_allocation allocation = {
-		.client = client->handle,
-		.parent = parent,
-		.object = object,
-		.class = class,
-		.parameters = (uintptr_t)parameters,
-	};
-
-	return rm_client_allocate_any(client, &allocation, what);
 }
 
 int rm_client_control(const struct rm_client *client, uint32_t command, void *parameters,
@@ -153,6 +123,41 @@ int rm_client_open(const char *node)
 	return log_errno(EOPNOTSUPP, "%s: %s", node, log_strerror(error));
 }
 
+/*
+ * Releases before 525 take references to pages (get_user_pages() in os-mlock.c of
+ * open-gpu-kernel-modules).  After a fork() the program's next write to a page gives the program a
+ * copy, and kernels see the old page.  Later releases use pin_user_pages().
+ */
+#define RM_RELEASE 525
+
+/* Releases before 530 do not tell their number, and compare a number with theirs. */
+static unsigned long rm_release(int control, const struct rm_version *told, const char *what)
+{
+	struct rm_version version = { .command = RM_VERSION_COMPARE, .text = "525." };
+	int ret;
+
+	if (told->text[0])
+		return strtoul(told->text, NULL, 10);
+	log_hold();
+	ret = rm_ioctl(control, RM_VERSION, &version, what);
+	log_resume(false);
+	return ret ? 0 : RM_RELEASE;
+}
+
+static int rm_client_check_release(int control)
+{
+	static const char what[] = "the version of NVIDIA's driver";
+	struct rm_version version = { .command = RM_VERSION_QUERY };
+	int ret = rm_ioctl(control, RM_VERSION, &version, what);
+
+	if (ret || rm_release(control, &version, what) >= RM_RELEASE)
+		return ret;
+	return log_errno(EOPNOTSUPP,
+			 "releases of NVIDIA's driver before %d do not pin host memory: after a "
+			 "fork() kernels would see old pages",
+			 RM_RELEASE);
+}
+
 static void rm_client_destroy(struct rm_client *client)
 {
 	descriptor_own_close(&client->control);
@@ -173,7 +178,7 @@ static int rm_client_create(struct rm_client **out)
 	}
 	ret = descriptor_own(&client->control, fd);
 	if (!ret)
-		ret = rm_version_check(fd);
+		ret = rm_client_check_release(fd);
 	if (!ret)
 		ret = rm_client_allocate(client, 0, RM_CLASS_CLIENT, NULL, "a client",
 					 &client->handle);
@@ -185,22 +190,19 @@ static int rm_client_create(struct rm_client **out)
 	return 0;
 }
 
-/* Two threads may make a client each: the first is for both. */
 int rm_client_get(struct rm_client **out)
 {
-	struct rm_client *client = atomic_load(&rm_client_current), *mine = NULL;
+	static struct rm_client *current;
+	struct rm_client *made = NULL;
 	int ret;
 
-	while (!client || !descriptor_is_own(&client->control)) {
-		ret = rm_client_create(&mine);
+	if (!current || !descriptor_is_own(&current->control)) {
+		ret = rm_client_create(&made);
 		if (ret)
 			return ret;
-		mine->before = client;
-		if (atomic_compare_exchange_strong(&rm_client_current, &client, mine))
-			client = mine;
-		else
-			rm_client_destroy(mine);
+		made->before = current;
+		current = made;
 	}
-	*out = client;
+	*out = current;
 	return 0;
 }

@@ -21,12 +21,12 @@ struct rm_device;
 struct rm_client {
 	struct descriptor_own control;
 	uint32_t handle;
-	_Atomic uint32_t last;		   /* number of an object */
-	struct rm_device *_Atomic devices; /* rm_device.c's; grows at its head only */
-	struct rm_client *before;	   /* the client that this client replaced */
+	_Atomic uint32_t last;	   /* number of an object */
+	struct rm_device *devices; /* rm_device.c's; grows at its head only */
+	struct rm_client *before;  /* the client that this client replaced */
 };
 
-/* The process's client.  0 or a negative errno, logged. */
+/* The process's client, for one thread at a time.  0 or a negative errno, logged. */
 int rm_client_get(struct rm_client **client);
 
 /*
@@ -38,21 +38,14 @@ uint32_t rm_client_new_handle(struct rm_client *client);
 /* A new control node: -errno, logged. */
 int rm_client_open(const char *node);
 
-/* ioctl(2), again while a signal interrupts: 0, or a positive errno. */
-int rm_try_ioctl(int fd, unsigned long request, void *parameters);
-
 /* Below: 0, or a negative errno, logged with @what, a noun: the object or the act. */
 
-/* The same.  The caller looks at the status. */
+/* ioctl(2), again while a signal interrupts.  The caller looks at the status. */
 int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what);
 
-/* @object: set on success; RM chooses the handle. */
+/* @object: the handle; where it is 0, RM chooses, and it is set on success. */
 int rm_client_allocate(const struct rm_client *client, uint32_t parent, uint32_t class,
 		       const void *parameters, const char *what, uint32_t *object);
-
-/* The same, of a handle of the caller's. */
-int rm_client_allocate_as(const struct rm_client *client, uint32_t parent, uint32_t object,
-			  uint32_t class, const void *parameters, const char *what);
 
 int rm_client_control(const struct rm_client *client, uint32_t command, void *parameters,
 		      uint32_t size, const char *what);

@@ -2,14 +2,12 @@
 #include "import/nvidia/rm/rm_device.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "util/fork.h"
 #include "util/lock.h"
 #include "util/log.h"
 
@@ -52,8 +50,8 @@ int rm_device_attach(const struct rm_device *device, int dmabuf, size_t size, ui
 	snprintf(what, sizeof(what), "%zu bytes of dma-buf %d", size, dmabuf);
 	do {
 		*object = rm_client_new_handle(device->client);
-		ret = rm_client_allocate_as(device->client, device->handle, *object,
-					    RM_CLASS_OS_DESCRIPTOR, &memory, what);
+		ret = rm_client_allocate(device->client, device->handle, RM_CLASS_OS_DESCRIPTOR,
+					 &memory, what, object);
 	} while (ret == -EEXIST);
 	return ret;
 }
@@ -217,20 +215,11 @@ static int rm_device_create(struct rm_client *client, const unsigned char *uuid,
 /* A device whose node the program has closed is found no more.  The anchor's loss is harmless. */
 static struct rm_device *rm_device_find(struct rm_client *client, const unsigned char *uuid)
 {
-	struct rm_device *d = atomic_load(&client->devices);
+	struct rm_device *d = client->devices;
 
 	while (d && (memcmp(d->uuid, uuid, RM_UUID_SIZE) || !descriptor_is_own(&d->node)))
 		d = d->next;
 	return d;
-}
-
-static void rm_device_add(struct rm_device *device)
-{
-	struct rm_device *_Atomic *devices = &device->client->devices;
-
-	device->next = atomic_load(devices);
-	while (!atomic_compare_exchange_weak(devices, &device->next, device))
-		;
 }
 
 /*
@@ -240,7 +229,7 @@ static void rm_device_add(struct rm_device *device)
  */
 static void rm_device_retire(struct rm_client *client, const unsigned char *uuid)
 {
-	for (struct rm_device *d = atomic_load(&client->devices); d; d = d->next) {
+	for (struct rm_device *d = client->devices; d; d = d->next) {
 		if (memcmp(d->uuid, uuid, RM_UUID_SIZE) || d->is_retired)
 			continue;
 		rm_client_free(client, client->handle, d->handle);
@@ -248,71 +237,36 @@ static void rm_device_retire(struct rm_client *client, const unsigned char *uuid
 	}
 }
 
-static void rm_device_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
-
-/* For the same reason one thread makes a device, and others wait for the thread. */
-LOCK_DEFINE_IN_CHILD(rm_device_lock, LOCK_LAST, rm_device_in_child); /* all below */
-static pthread_cond_t rm_device_made = PTHREAD_COND_INITIALIZER;
-static bool rm_device_is_being_made GUARDED_BY(rm_device_lock);
-static uint32_t rm_device_process GUARDED_BY(rm_device_lock); /* fork_generation() */
-
-/* The thread that makes a device is the parent's. */
-static void rm_device_in_child(struct lock *lock)
-{
-	(void)lock;
-	pthread_cond_init(&rm_device_made, NULL);
-	rm_device_is_being_made = false;
-	rm_device_process = fork_generation();
-}
-
-static void rm_device_begin_making(void)
-{
-	lock_acquire(&rm_device_lock);
-	if (rm_device_process != fork_generation())
-		rm_device_in_child(&rm_device_lock);
-	while (rm_device_is_being_made && !lock_wait(&rm_device_lock, &rm_device_made, NULL))
-		;
-	rm_device_is_being_made = true;
-	lock_release(&rm_device_lock);
-}
-
-static void rm_device_end_making(void)
-{
-	lock_acquire(&rm_device_lock);
-	rm_device_is_being_made = false;
-	pthread_cond_broadcast(&rm_device_made);
-	lock_release(&rm_device_lock);
-}
-
-/* Another thread may have made the device meanwhile. */
-static int rm_device_make(struct rm_client *client, const unsigned char *uuid,
-			  struct rm_device **out)
-{
-	int ret = 0;
-
-	rm_device_begin_making();
-	*out = rm_device_find(client, uuid);
-	if (!*out) {
-		rm_device_retire(client, uuid);
-		ret = rm_device_create(client, uuid, out);
-		if (!ret)
-			rm_device_add(*out);
-	}
-	rm_device_end_making();
-	return ret;
-}
-
-int rm_device_get(const unsigned char uuid[RM_UUID_SIZE], struct rm_device **out)
+static int rm_device_find_or_make(const unsigned char *uuid, struct rm_device **out)
 {
 	struct rm_client *client;
-	struct rm_device *device;
 	int ret = rm_client_get(&client);
 
 	if (ret)
 		return ret;
-	device = rm_device_find(client, uuid);
-	if (!device)
-		ret = rm_device_make(client, uuid, &device);
+	*out = rm_device_find(client, uuid);
+	if (*out)
+		return 0;
+	rm_device_retire(client, uuid);
+	ret = rm_device_create(client, uuid, out);
+	if (ret)
+		return ret;
+	(*out)->next = client->devices;
+	client->devices = *out;
+	return 0;
+}
+
+/* For the same reason one thread makes a device, and others wait for the thread. */
+LOCK_DEFINE(rm_device_lock, LOCK_LAST); /* the client, and its list of devices */
+
+int rm_device_get(const unsigned char uuid[RM_UUID_SIZE], struct rm_device **out)
+{
+	struct rm_device *device;
+	int ret;
+
+	lock_acquire(&rm_device_lock);
+	ret = rm_device_find_or_make(uuid, &device);
+	lock_release(&rm_device_lock);
 	if (!ret)
 		*out = device;
 	return ret;

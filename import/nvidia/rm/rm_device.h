@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 
-#include "import/nvidia/rm/rm.h"
 #include "import/nvidia/rm/rm_client.h"
 
 struct rm_device {

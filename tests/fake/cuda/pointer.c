@@ -6,11 +6,11 @@
 #include "range.h"
 #include "vmm.h"
 
-static bool no_mappings, no_vmm_sync;
+static bool no_vmm_sync;
 
 void pointer_reset(void)
 {
-	no_mappings = no_vmm_sync = false;
+	no_vmm_sync = false;
 }
 
 /*
@@ -48,13 +48,9 @@ static int pointer_get_attribute(const struct range *r, int attribute, void *dat
 		*(size_t *)data = v ? v->size : r ? r->size : 0;
 		return CUDA_SUCCESS;
 	case CUDA_POINTER_MAPPING_BASE:
-		if (no_mappings)
-			return CUDA_INVALID_VALUE;
 		*(uintptr_t *)data = r ? r->addr : 0;
 		return CUDA_SUCCESS;
 	case CUDA_POINTER_MAPPING_SIZE:
-		if (no_mappings)
-			return CUDA_INVALID_VALUE;
 		*(size_t *)data = r ? r->size : 0;
 		return CUDA_SUCCESS;
 	}
@@ -100,29 +96,6 @@ API int cuPointerSetAttribute(const void *value, int which, uintptr_t addr)
 		return driver_leave(CUDA_NOT_SUPPORTED);
 	r->sync = *(const unsigned int *)value;
 	return driver_leave(CUDA_SUCCESS);
-}
-
-API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr);
-API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr)
-{
-	struct range *r;
-	int result = driver_enter("cuMemGetAddressRange_v2");
-
-	if (result)
-		return result;
-	r = range_find(addr);
-	if (!context_get_current())
-		return driver_leave(CUDA_INVALID_CONTEXT);
-	if (!r || r->kind == KIND_REGISTERED)
-		return driver_leave(CUDA_NOT_FOUND);
-	*base = r->kind == KIND_VMM && r->device < 0 ? 0 : r->addr;
-	*size = r->size;
-	return driver_leave(CUDA_SUCCESS);
-}
-
-API void fake_cuda_set_no_mappings(bool hidden)
-{
-	no_mappings = hidden;
 }
 
 API void fake_cuda_set_no_vmm_sync(bool refused)

@@ -56,7 +56,7 @@
 
 #define GDMABUF_TYPE	'G'
 
-/* The only user of all is libclimport: import/export/gdmabuf.c, exporter_gdmabuf.c. */
+/* The only user of all is libclimport: import/export/gdmabuf.c. */
 enum {
 	GDMABUF_CMD_BASE = 0x80,
 	GDMABUF_CMD_CAPS = GDMABUF_CMD_BASE,	/* at open; climport diag */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "import/api/caller.h"
+#include "import/api/common.h"
 
 #include <CL/climport.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "util/log.h"
@@ -30,4 +31,24 @@ int climport_check_kind(unsigned int kind)
 	return kind == CLIMPORT_HOST || kind == CLIMPORT_DEVICE
 		       ? 0
 		       : log_errno(EINVAL, "there is no kind of memory %u", kind);
+}
+
+static _Thread_local char climport_error_text[LOG_MESSAGE_SIZE];
+
+void climport_error_begin(void)
+{
+	log_clear();
+}
+
+int climport_error_end(int ret)
+{
+	if (ret)
+		snprintf(climport_error_text, sizeof(climport_error_text), "%s",
+			 *log_last() ? log_last() : log_strerror(-ret));
+	return ret;
+}
+
+PUBLIC const char *climport_last_error(void)
+{
+	return climport_error_text;
 }

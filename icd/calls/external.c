@@ -22,26 +22,32 @@ static bool external_has_import(const cl_mem *mems, cl_uint count)
 	return false;
 }
 
-static cl_int external_enqueue(layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver,
-			       cl_command_queue queue, cl_uint count, const cl_mem *mems,
-			       cl_uint num_wait, const cl_event *wait, cl_event *event)
+static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint count,
+			       const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
+			       cl_event *event)
 {
-	cl_mem *others;
+	layer_clEnqueueAcquireExternalMemObjectsKHR_fn call;
+	const struct extensions *driver;
+	cl_int err = extensions_of_queue(queue, &driver);
 	cl_uint left = 0;
-	cl_int err;
+	cl_mem *others;
 
-	if (!driver)
+	if (err)
+		return err;
+	call = is_acquire ? driver->clEnqueueAcquireExternalMemObjectsKHR
+			  : driver->clEnqueueReleaseExternalMemObjectsKHR;
+	if (!call)
 		return CL_INVALID_COMMAND_QUEUE;
 	queue_bracket_close(queue);
 	if (!external_has_import(mems, count))
-		return driver(queue, count, mems, num_wait, wait, event);
+		return call(queue, count, mems, num_wait, wait, event);
 	others = malloc(count * sizeof(*others));
 	if (!others)
 		return CL_OUT_OF_HOST_MEMORY;
 	for (cl_uint i = 0; i < count; i++)
 		if (!memobj_is_import(mems[i]))
 			others[left++] = mems[i];
-	err = left ? driver(queue, left, others, num_wait, wait, event)
+	err = left ? call(queue, left, others, num_wait, wait, event)
 		   : next.clEnqueueMigrateMemObjects(queue, 1, mems, 0, num_wait, wait, event);
 	free(others);
 	return err;
@@ -53,12 +59,7 @@ cl_int CL_API_CALL layer_clEnqueueAcquireExternalMemObjectsKHR(cl_command_queue 
 							       const cl_event *wait,
 							       cl_event *event)
 {
-	const struct extensions *driver;
-	cl_int err = extensions_of_queue(queue, &driver);
-
-	return err ? err
-		   : external_enqueue(driver->clEnqueueAcquireExternalMemObjectsKHR, queue, count,
-				      mems, num_wait, wait, event);
+	return external_enqueue(true, queue, count, mems, num_wait, wait, event);
 }
 
 cl_int CL_API_CALL layer_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue queue,
@@ -67,10 +68,5 @@ cl_int CL_API_CALL layer_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue 
 							       const cl_event *wait,
 							       cl_event *event)
 {
-	const struct extensions *driver;
-	cl_int err = extensions_of_queue(queue, &driver);
-
-	return err ? err
-		   : external_enqueue(driver->clEnqueueReleaseExternalMemObjectsKHR, queue, count,
-				      mems, num_wait, wait, event);
+	return external_enqueue(false, queue, count, mems, num_wait, wait, event);
 }

@@ -21,9 +21,7 @@ enum access_edges {
 	ACCESS_BEGIN = 1 << 0,
 	ACCESS_END = 1 << 1,
 	ACCESS_BOTH = ACCESS_BEGIN | ACCESS_END,
-	ACCESS_BY_HOST =
-		1
-		<< 2, /* access is all that the memory permits, not what its flags say of kernels */
+	ACCESS_BY_HOST = 1 << 2,  /* by the host: all access that the memory permits */
 	ACCESS_JOIN = 1 << 3,	  /* a kernel, which may share a bracket with kernels before */
 	ACCESS_IN_ORDER = 1 << 4, /* the caller has asked: the queue is in order */
 };

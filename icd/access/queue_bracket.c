@@ -21,8 +21,8 @@ struct queue_bracket {
 
 static void queue_bracket_in_child(struct lock *lock);
 
-static HANDLE_TABLE_DEFINE(queue_bracket_table,
-			   queue_bracket_in_child); /* cl_command_queue -> struct queue_bracket */
+/* cl_command_queue -> struct queue_bracket */
+static HANDLE_TABLE_DEFINE(queue_bracket_table, queue_bracket_in_child);
 static atomic_bool forbidden;
 atomic_uint queue_bracket_count;
 

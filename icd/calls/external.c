@@ -22,8 +22,6 @@
 
 struct external_command {
 	layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver; /* NULL: it has none */
-	unsigned int edges;
-	cl_command_type type;
 	cl_command_queue queue;
 	cl_uint count;
 	const cl_mem *mems;
@@ -130,33 +128,42 @@ static cl_int external_list(struct external_command *c, struct memobj_list *impo
 	return err;
 }
 
-static cl_int external_enqueue(struct external_command *c, cl_uint num_wait, const cl_event *wait,
+static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint count,
+			       const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
 			       cl_event *event)
 {
+	struct external_command c = { .queue = queue, .count = count, .mems = mems };
+	const struct extensions *driver;
 	struct access a;
-	cl_int err;
+	cl_int err = extensions_of_queue(queue, &driver);
 
-	queue_bracket_close(c->queue);
-	if (c->driver && !external_has_import(c->mems, c->count))
-		return c->driver(c->queue, c->count, c->mems, num_wait, wait, event);
+	if (err)
+		return err;
+	c.driver = is_acquire ? driver->clEnqueueAcquireExternalMemObjectsKHR
+			      : driver->clEnqueueReleaseExternalMemObjectsKHR;
+	queue_bracket_close(queue);
+	if (c.driver && !external_has_import(mems, count))
+		return c.driver(queue, count, mems, num_wait, wait, event);
 	log_clear();
 	access_none(&a, num_wait, wait, event);
-	err = external_list(c, &a.imports);
+	err = external_list(&c, &a.imports);
 	if (!err)
 		err = external_check_wait(num_wait, wait);
 	if (err)
 		memobj_list_put(&a.imports);
 	else
-		err = access_begin(&a, c->queue, c->edges | ACCESS_BY_HOST);
+		err = access_begin(&a, queue,
+				   (is_acquire ? ACCESS_BEGIN : ACCESS_END) | ACCESS_BY_HOST);
 	if (!err) {
-		err = c->theirs ? c->driver(c->queue, c->theirs, c->others, a.num_wait, a.wait,
-					    a.event)
-				: external_mark(c, a.num_wait, a.wait, a.event);
+		err = c.theirs ? c.driver(queue, c.theirs, c.others, a.num_wait, a.wait, a.event)
+			       : external_mark(&c, a.num_wait, a.wait, a.event);
 		err = access_end(&a, err, CL_FALSE);
 	}
-	free(c->others);
+	free(c.others);
 	if (!err && event)
-		proxy_event_set_type(*event, c->type);
+		proxy_event_set_type(*event, is_acquire
+						     ? CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR
+						     : CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR);
 	return err;
 }
 
@@ -166,18 +173,7 @@ cl_int CL_API_CALL layer_clEnqueueAcquireExternalMemObjectsKHR(cl_command_queue 
 							       const cl_event *wait,
 							       cl_event *event)
 {
-	struct external_command c = { .edges = ACCESS_BEGIN,
-				      .type = CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR,
-				      .queue = queue,
-				      .count = count,
-				      .mems = mems };
-	const struct extensions *driver;
-	cl_int err = extensions_of_queue(queue, &driver);
-
-	if (err)
-		return err;
-	c.driver = driver->clEnqueueAcquireExternalMemObjectsKHR;
-	return external_enqueue(&c, num_wait, wait, event);
+	return external_enqueue(true, queue, count, mems, num_wait, wait, event);
 }
 
 cl_int CL_API_CALL layer_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue queue,
@@ -186,16 +182,5 @@ cl_int CL_API_CALL layer_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue 
 							       const cl_event *wait,
 							       cl_event *event)
 {
-	struct external_command c = { .edges = ACCESS_END,
-				      .type = CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR,
-				      .queue = queue,
-				      .count = count,
-				      .mems = mems };
-	const struct extensions *driver;
-	cl_int err = extensions_of_queue(queue, &driver);
-
-	if (err)
-		return err;
-	c.driver = driver->clEnqueueReleaseExternalMemObjectsKHR;
-	return external_enqueue(&c, num_wait, wait, event);
+	return external_enqueue(false, queue, count, mems, num_wait, wait, event);
 }

@@ -86,18 +86,7 @@ bool config_verify(void)
 
 enum config_probe config_probe(void)
 {
-	static const struct {
-		const char *value;
-		enum config_probe probe;
-	} rows[] = {
-		{ "process", PROBE_PROCESS },
-		{ "here", PROBE_HERE },
-		{ "off", PROBE_OFF },
-	};
-	const char *value = setting_get("CLIMPORT_PROBE");
-
-	for (size_t i = 0; value && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(value, rows[i].value))
-			return rows[i].probe;
-	return PROBE_DEFAULT;
+	return setting_is("CLIMPORT_PROBE", "here")  ? PROBE_HERE
+	       : setting_is("CLIMPORT_PROBE", "off") ? PROBE_OFF
+						     : PROBE_DEFAULT;
 }

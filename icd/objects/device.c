@@ -65,7 +65,7 @@ const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enu
 
 	if (!record || facts)
 		return facts;
-	facts_forget(platform);
+	facts_forget(platform, record);
 	record = facts_get(platform, wait, why);
 	facts = record ? device_find_section(record, platform, root) : NULL;
 	if (record && !facts)
@@ -248,6 +248,9 @@ const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE]
 	if (config_probe() == PROBE_HERE)
 		return device_test_images(device);
 	facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
+	if (facts && facts->has_images && facts->is_unknown)
+		snprintf(why, FACTS_WHY_SIZE, "%s",
+			 *facts->ended ? facts->ended : "climport-probe had no memory");
 	if (!facts || !facts->has_images || facts->is_unknown)
 		return NULL;
 	atomic_store(&device->images, (void *)facts->images);

@@ -6,24 +6,20 @@
  *	PRELOADED_DIES=BITS	contexts of these devices end the process,
  *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT,
  *	PRELOADED_STATUS=N	or by this exit status
- *	PRELOADED_HANGS=BITS	contexts of these devices never end; the limit by SIGALRM, if there is
- *				one, is a second from then on,
- *	PRELOADED_DEAF=1	or all signals are blocked, and the parent's patience is over at once
+ *	PRELOADED_HANGS=BITS	contexts of these devices never end and block all signals; the parent's patience
+ *				is over at once
  *	PRELOADED_ORPHANS=BITS	contexts of these devices kill the parent process
  *	PRELOADED_LACKS=BITS	contexts of these devices fail, for want of memory
- *	PRELOADED_REFUSES=BITS	of the process's attempts to start a process, these fail
  *
  * Each context of a device adds a line to the file "tested" in XDG_CACHE_HOME: the device and the process.
  * The variant preloaded_ending ends every climport-probe, as the runtime of a sanitizer may.
  */
 #include "stub.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,10 +90,7 @@ static bool preloaded_one_hangs(void)
 
 _Noreturn static void preloaded_hang(void)
 {
-	if (getenv("PRELOADED_DEAF"))
-		preloaded_be_deaf();
-	else if (!alarm(1)) /* time: the end of a hang, for no check */
-		alarm(0);   /* there was no limit */
+	preloaded_be_deaf();
 	for (;;)
 		pause();
 }
@@ -136,30 +129,12 @@ STUB_API int poll(struct pollfd *ends, nfds_t count, int limit_ms)
 			      look = { 0, 10000000 }; /* time: between two looks */
 	int ready;
 
-	if (limit_ms < 0 || !preloaded_in_probe() || !getenv("PRELOADED_DEAF"))
+	if (limit_ms < 0 || !preloaded_in_probe() || !getenv("PRELOADED_HANGS"))
 		return ppoll(ends, count, limit_ms < 0 ? NULL : &limit, NULL);
 	do
 		ready = ppoll(ends, count, &look, NULL);
 	while (!ready && !preloaded_one_hangs());
 	return ready;
-}
-
-static __typeof__(posix_spawn) *preloaded_real_spawn;
-
-__attribute__((constructor)) static void preloaded_find_spawn(void)
-{
-	preloaded_real_spawn = (__typeof__(posix_spawn) *)dlsym(RTLD_NEXT, "posix_spawn");
-}
-
-STUB_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-			 const posix_spawnattr_t *attributes, char *const argv[],
-			 char *const envp[])
-{
-	static unsigned int attempts;
-
-	if (preloaded_in_probe() && preloaded_setting("PRELOADED_REFUSES") >> attempts++ & 1)
-		return EAGAIN;
-	return preloaded_real_spawn(pid, path, actions, attributes, argv, envp);
 }
 
 #ifdef PRELOADED_ENDS_PROBES

@@ -6,6 +6,7 @@
  *	name=TEXT	host=METHOD	dma_buf=METHOD	best=0
  *	fatal=N		the driver died of the image with this number
  *	count=N		the record has so many devices
+ *	open=1		the last device has ended the worker
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,14 +61,17 @@ int main(int argc, char **argv)
 		const char *number = edit_value(argv[i], "device"),
 			   *count = edit_value(argv[i], "count");
 
+		record.is_open |= edit_value(argv[i], "open") != NULL;
+
 		if (number)
 			device = (unsigned int)atoi(number);
 		else if (count)
 			record.count = (unsigned int)atoi(count);
-		else if (!edit_facts(&record.device[device], argv[i]))
+		else if (!record.is_open && !edit_facts(&record.device[device], argv[i]))
 			return 1;
 	}
 	facts_seal(&record);
+	record.layout *= !record.is_open;
 	n = (ssize_t)facts_size(&record);
 	return pwrite(fd, &record, (size_t)n, 0) != n || ftruncate(fd, n);
 }

@@ -225,6 +225,15 @@ TEST(replaced, "That the driver dies of a device does not hold for another devic
 	EXPECT_EQ(devices_find_out(), PLATFORM | 7);
 }
 
+TEST(exchanged, "A worker that finds other devices than the one before it makes no record.")
+{
+	devices_begin(NULL, NULL, NULL);
+	probe_install_layer("XDG_CACHE_HOME=/proc/nothing " PROBE_ANSWERS "; " EDIT_PATH
+			    " /dev/fd/3 name=other open=1; exec " PROBE_ANSWERS);
+	EXPECT_EQ(probe_run_answered(probe_silent_with_installed), 0);
+	EXPECT_EQ(probe_count_kept(), 0);
+}
+
 TEST(import, "An import on a device of which the driver dies is CL_INVALID_PROPERTY, and imports "
 	     "on others work.")
 {

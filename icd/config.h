@@ -22,7 +22,7 @@ bool config_host_access(void);
 /*
  * CLIMPORT_IMAGE2D_FROM_BUFFER=1: report cl_khr_image2d_from_buffer where 2D
  * images on imports work, for programs that ask for the name.  The extension then holds for
- * imported buffers only.  Not set: for programs that are known (program.h).
+ * imported buffers only.  Not set: for ffmpeg and ffplay.
  */
 bool config_image2d_from_buffer(void);
 bool config_image2d_is_set(void);

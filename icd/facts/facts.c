@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/facts/facts.h"
 
-#include <stdio.h>
-
 #include "icd/text.h"
-
-void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *driver)
-{
-	snprintf(name, FACTS_NAME_SIZE, "%.64s, driver %s", device ? device : "",
-		 driver ? driver : "");
-}
 
 size_t facts_size(const struct facts_record *record)
 {

@@ -58,9 +58,6 @@ struct facts_record {
 	struct facts device[FACTS_DEVICES];
 };
 
-/* The name as records have it: shortened. */
-void facts_set_name(char name[FACTS_NAME_SIZE], const char *device, const char *driver);
-
 /* Makes a record valid whose tests have ended. */
 void facts_seal(struct facts_record *record);
 

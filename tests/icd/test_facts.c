@@ -21,26 +21,6 @@ static const struct facts known = {
 		    [4] = { .found = IMAGE_COPIES } },
 };
 
-static const struct name {
-	const char *name, *device, *driver, *is;
-} names[] = {
-	{ "of_both", "a device", "1.0", "a device, driver 1.0" },
-	{ "unknown", NULL, NULL, ", driver " },
-	{ "cut", "0123456789012345678901234567890123456789012345678901234567890123456789",
-	  "0123456789012345678901234567890123456789012345678901234567890123456789",
-	  "0123456789012345678901234567890123456789012345678901234567890123"
-	  ", driver 012345678901234567890123456789012345678901234567890123" },
-};
-
-TEST_EACH(called, struct name, names,
-	  "A device has its name and its driver's version, in one short line.")
-{
-	char name[FACTS_NAME_SIZE];
-
-	facts_set_name(name, row->device, row->driver);
-	EXPECT(!strcmp(name, row->is));
-}
-
 TEST(sealed, "A record is what was sealed: no other byte, length, number of devices or layout.")
 {
 	static struct facts_record record = { .count = 2 };

@@ -129,7 +129,7 @@ cl_device_id *device_list(cl_platform_id platform, cl_uint *count)
 	return NULL;
 }
 
-long device_number(cl_platform_id platform, cl_device_id root, cl_uint *count)
+long device_place(cl_platform_id platform, cl_device_id root, cl_uint *count)
 {
 	cl_device_id *devices = device_list(platform, count);
 	long number = -1;

@@ -23,7 +23,7 @@ static const struct facts *device_find_section(const struct facts_record *record
 {
 	char name[FACTS_NAME_SIZE];
 	cl_uint count;
-	const long number = device_number(platform, root, &count);
+	const long number = device_place(platform, root, &count);
 
 	if (number < 0 || count != record->count)
 		return NULL;

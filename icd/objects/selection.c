@@ -52,7 +52,7 @@ static bool selection_has_device(cl_platform_id platform, cl_device_id device, c
 	cl_uint count;
 
 	if (selection_is_number(wanted))
-		return strtol(wanted, NULL, 10) == device_number(platform, device, &count);
+		return strtol(wanted, NULL, 10) == device_place(platform, device, &count);
 	return selection_name_has(device_string(device, CL_DEVICE_NAME), wanted);
 }
 

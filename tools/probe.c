@@ -7,15 +7,13 @@
  * The record is written to the file PROBE_FD.  A worker tests one device after the other and writes down what it
  * finds.  If a device ends the worker, this process, which calls no driver, starts the next one, which goes on behind.
  */
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <CL/cl.h>
@@ -66,23 +64,23 @@ static struct probe_progress probe_progress(void)
 }
 
 /* The status of a worker.  A driver may block all signals: a worker that makes no progress is killed. */
-static int probe_wait_for_worker(pid_t pid)
+static int probe_wait_for_worker(pid_t pid, const sigset_t *child)
 {
-	struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	const struct timespec second = { 1, 0 };
 	unsigned int steps = probe_progress().steps;
-	int left = PROBE_LIMIT, status = 0;
+	int status = 0;
 
-	while (end.fd >= 0 && left && !poll(&end, 1, 1000)) {
-		left = probe_progress().steps == steps ? left - 1 : PROBE_LIMIT;
+	for (int left = PROBE_LIMIT; left; left--) {
+		sigtimedwait(child, NULL, &second);
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status;
+		if (probe_progress().steps != steps)
+			left = PROBE_LIMIT;
 		steps = probe_progress().steps;
 	}
-	if (!left)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (end.fd >= 0)
-		close(end.fd);
-	return left ? status : PROBE_STATUS_HANGS;
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return PROBE_STATUS_HANGS;
 }
 
 /* As the driver would have ended this process. */
@@ -100,16 +98,22 @@ static int probe_end_as(int status)
 /* Until a worker has found no more devices.  A worker that begins no test shows that the driver does not start. */
 static int probe_make_facts(const char *key, bool with_images)
 {
+	sigset_t child, before;
 	int status = 0;
 
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, &before);
 	for (;;) {
 		const unsigned int steps = probe_progress().steps;
 		const pid_t pid = fork();
 
-		/* Drivers' handlers at exit have nothing to save. */
-		if (!pid)
+		if (!pid) {
+			sigprocmask(SIG_SETMASK, &before, NULL);
+			/* Drivers' handlers at exit have nothing to save. */
 			_exit(probe_work(key, with_images, status));
-		status = pid < 0 ? PROBE_STATUS_LOST << 8 : probe_wait_for_worker(pid);
+		}
+		status = pid < 0 ? PROBE_STATUS_LOST << 8 : probe_wait_for_worker(pid, &child);
 		if (probe_progress().is_done)
 			return 0;
 		if (probe_progress().steps == steps)

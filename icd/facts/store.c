@@ -55,8 +55,10 @@ static void facts_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
 {
 	(void)lock;
 	pthread_cond_init(&facts_changed, NULL);
-	for (struct platform_facts *p = platforms; p; p = p->next)
+	for (struct platform_facts *p = platforms; p; p = p->next) {
+		p->was_asked &= !p->is_asked;
 		p->is_asked = false;
+	}
 }
 
 static time_t facts_clock(void)

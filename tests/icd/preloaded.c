@@ -18,12 +18,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 STUB_API stub_preloaded_fn stub_preloaded;
@@ -122,18 +123,22 @@ cl_int stub_preloaded(unsigned int index)
 	return preloaded_is_chosen("PRELOADED_LACKS", index) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
 }
 
-/* climport-probe waits for the end of a worker. */
-STUB_API int poll(struct pollfd *ends, nfds_t count, int limit_ms)
+static int preloaded_wait(const sigset_t *signals, siginfo_t *info, const struct timespec *limit)
 {
-	const struct timespec limit = { limit_ms / 1000, limit_ms % 1000 * 1000000L },
-			      look = { 0, 10000000 }; /* time: between two looks */
+	return (int)syscall(SYS_rt_sigtimedwait, signals, info, limit, _NSIG / 8);
+}
+
+/* climport-probe waits for the end of a worker. */
+STUB_API int sigtimedwait(const sigset_t *signals, siginfo_t *info, const struct timespec *limit)
+{
+	const struct timespec look = { 0, 10000000 }; /* time: between two looks */
 	int ready;
 
-	if (limit_ms < 0 || !preloaded_in_probe() || !getenv("PRELOADED_HANGS"))
-		return ppoll(ends, count, limit_ms < 0 ? NULL : &limit, NULL);
+	if (!preloaded_in_probe() || !getenv("PRELOADED_HANGS"))
+		return preloaded_wait(signals, info, limit);
 	do
-		ready = ppoll(ends, count, &look, NULL);
-	while (!ready && !preloaded_one_hangs());
+		ready = preloaded_wait(signals, info, &look);
+	while (ready < 0 && !preloaded_one_hangs());
 	return ready;
 }
 

@@ -2,6 +2,7 @@
 #include "icd/facts/kept.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,14 +93,17 @@ struct facts_record *kept_read(unsigned long long key, bool *is_recent)
 	return record;
 }
 
-/* Other processes see the whole file or no file. */
+/* Other processes see the whole file or no file.  A signal that ends the process leaves no second file. */
 void kept_write(unsigned long long key, const struct facts_record *record)
 {
 	const size_t size = facts_size(record);
 	char *path = kept_path(key), *new = path ? text_create("%s.XXXXXX", path) : NULL;
+	sigset_t all, before;
 	int fd = -1;
 	bool is_written;
 
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
 	if (new) {
 		kept_create_folders(path);
 		fd = mkostemp(new, O_CLOEXEC);
@@ -112,6 +116,7 @@ void kept_write(unsigned long long key, const struct facts_record *record)
 	} else if (new) {
 		log_debug("%s: %m: what was found out of the driver is not kept", path);
 	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	free(new);
 	free(path);
 }

@@ -3,6 +3,8 @@
 
 #include "icd/text.h"
 
+_Static_assert(sizeof(struct facts) < 1 << 16, "FACTS_LAYOUT has the size");
+
 size_t facts_size(const struct facts_record *record)
 {
 	return offsetof(struct facts_record, device) + record->count * sizeof(record->device[0]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/config.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/program.h"
 #include "util/setting.h"
 
 static cl_version version_read(void)
@@ -43,6 +43,13 @@ static const char *config_text(const char *name)
 	return value && *value ? value : NULL;
 }
 
+/* FFmpeg uses no device without cl_khr_image2d_from_buffer, and makes images of imports alone. */
+static bool config_is_ffmpeg(void)
+{
+	return !strcmp(program_invocation_short_name, "ffmpeg") ||
+	       !strcmp(program_invocation_short_name, "ffplay");
+}
+
 bool config_image2d_is_set(void)
 {
 	return setting_get("CLIMPORT_IMAGE2D_FROM_BUFFER");
@@ -52,7 +59,7 @@ bool config_image2d_from_buffer(void)
 {
 	const char *value = setting_get("CLIMPORT_IMAGE2D_FROM_BUFFER");
 
-	return value ? !strcmp(value, "1") : program_makes_images_of_imports();
+	return value ? !strcmp(value, "1") : config_is_ffmpeg();
 }
 
 const char *config_platform(void)
@@ -86,18 +93,7 @@ bool config_verify(void)
 
 enum config_probe config_probe(void)
 {
-	static const struct {
-		const char *value;
-		enum config_probe probe;
-	} rows[] = {
-		{ "process", PROBE_PROCESS },
-		{ "here", PROBE_HERE },
-		{ "off", PROBE_OFF },
-	};
-	const char *value = setting_get("CLIMPORT_PROBE");
-
-	for (size_t i = 0; value && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(value, rows[i].value))
-			return rows[i].probe;
-	return PROBE_DEFAULT;
+	return setting_is("CLIMPORT_PROBE", "here")  ? PROBE_HERE
+	       : setting_is("CLIMPORT_PROBE", "off") ? PROBE_OFF
+						     : PROBE_DEFAULT;
 }

@@ -22,7 +22,7 @@ bool config_host_access(void);
 /*
  * CLIMPORT_IMAGE2D_FROM_BUFFER=1: report cl_khr_image2d_from_buffer where 2D
  * images on imports work, for programs that ask for the name.  The extension then holds for
- * imported buffers only.  Not set: for programs that are known (program.h).
+ * imported buffers only.  Not set: for ffmpeg and ffplay.
  */
 bool config_image2d_from_buffer(void);
 bool config_image2d_is_set(void);
@@ -41,12 +41,10 @@ bool config_is_disabled(void);
 bool config_verify(void);
 
 /*
- * How a platform's extensions are found out where no answer was kept when clGetPlatformIDs() was
- * called: CLIMPORT_PROBE=process (in a probe process), here (in the caller), or off (not at all: no
- * names, until an import or a device query has tested a device in the caller).  Default: process,
- * unless the program has restricted its system calls, where a filter may kill it for a new process.
+ * Who tests a driver of which no record is kept: CLIMPORT_PROBE=here (the caller) or off (nobody).  Default:
+ * climport-probe, unless the program has restricted its system calls, where a filter may kill it for a new process.
  */
-enum config_probe { PROBE_DEFAULT, PROBE_PROCESS, PROBE_HERE, PROBE_OFF };
+enum config_probe { PROBE_DEFAULT, PROBE_HERE, PROBE_OFF };
 
 enum config_probe config_probe(void);
 

@@ -129,6 +129,18 @@ cl_device_id *device_list(cl_platform_id platform, cl_uint *count)
 	return NULL;
 }
 
+long device_place(cl_platform_id platform, cl_device_id root, cl_uint *count)
+{
+	cl_device_id *devices = device_list(platform, count);
+	long number = -1;
+
+	for (cl_uint i = 0; i < *count && number < 0; i++)
+		if (devices[i] == root)
+			number = (long)i;
+	free(devices);
+	return number;
+}
+
 bool queue_is_in_order(cl_command_queue queue)
 {
 	cl_command_queue_properties properties;

@@ -12,6 +12,9 @@
 /* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
 cl_device_id *device_list(cl_platform_id platform, cl_uint *count);
 
+/* The number of a root device on its platform, which has @count; -1: none. */
+long device_place(cl_platform_id platform, cl_device_id root, cl_uint *count);
+
 /* The root device of a sub-device; @id if @id is a root device. */
 cl_device_id device_root(cl_device_id id);
 

@@ -13,8 +13,8 @@
 
 #include "icd/layer.h"
 
-static char layer[PATH_MAX], below[PATH_MAX];
-static struct stat root_file, layer_file; /* as they were; 0: not known */
+static char layer[PATH_MAX], probe[PATH_MAX + 64], below[PATH_MAX];
+static struct stat root_file, probe_file; /* as they were */
 
 const char *place_of_layer(void)
 {
@@ -33,22 +33,11 @@ static bool place_is_same_file(const char *path, const struct stat *noted)
 	return !stat(path, &st) && st.st_dev == noted->st_dev && st.st_ino == noted->st_ino;
 }
 
-bool place_is_same(void)
+bool place_of_probe(char *path, size_t size)
 {
-	return place_is_same_file("/", &root_file) && place_is_same_file(layer, &layer_file);
-}
-
-bool place_is_as_safe(const char *path)
-{
-	struct stat st;
-	mode_t writable;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode) ||
-	    (st.st_uid && st.st_uid != layer_file.st_uid))
-		return false;
-	writable = st.st_mode & (S_IWGRP | S_IWOTH);
-	return !(writable & ~layer_file.st_mode) &&
-	       (!(writable & S_IWGRP) || st.st_gid == layer_file.st_gid);
+	return *probe && place_is_same_file("/", &root_file) &&
+	       place_is_same_file(probe, &probe_file) &&
+	       (size_t)snprintf(path, size, "%s", probe) < size;
 }
 
 static bool place_is_layer(const char *name)
@@ -120,6 +109,43 @@ void place_note_below(void)
 	}
 }
 
+/* Nobody but root, and whoever may write the layer, may write a program that gets the caller's rights. */
+static bool place_is_safe(void)
+{
+	struct stat st;
+
+	if (stat(layer, &st) || stat(probe, &probe_file) || !S_ISREG(probe_file.st_mode))
+		return false;
+	return (!probe_file.st_uid || probe_file.st_uid == st.st_uid) &&
+	       !(probe_file.st_mode & (S_IWGRP | S_IWOTH) & ~st.st_mode);
+}
+
+/* In the build's folders, or installed. */
+static bool place_find_probe(const char *of_layer)
+{
+	static const char *const places[] = { "../tools", LIBEXECDIR_FROM_LAYER "/climport" };
+	const char *end = strrchr(of_layer, '/');
+
+	for (int i = 0; end && i < 2; i++) {
+		snprintf(probe, sizeof(probe), "%.*s/%s/climport-probe", (int)(end - of_layer),
+			 of_layer, places[i]);
+		if (place_is_safe())
+			return true;
+	}
+	*probe = '\0';
+	return false;
+}
+
+/* The name of the layer may be a link. */
+static void place_find_probe_by_link(void)
+{
+	char *path = realpath(layer, NULL);
+
+	if (path)
+		place_find_probe(path);
+	free(path);
+}
+
 __attribute__((constructor)) static void place_note(void)
 {
 	Dl_info info;
@@ -130,6 +156,6 @@ __attribute__((constructor)) static void place_note(void)
 	if (path && strlen(path) < sizeof(layer))
 		strcpy(layer, path);
 	free(path);
-	if (stat("/", &root_file) || stat(layer, &layer_file))
-		layer[0] = '\0';
+	if (!stat("/", &root_file) && !place_find_probe(layer))
+		place_find_probe_by_link();
 }

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 char *text_create(const char *format, ...)
 {
@@ -16,19 +17,20 @@ char *text_create(const char *format, ...)
 	return length < 0 ? NULL : text;
 }
 
-unsigned long long text_hash(const char *text)
+unsigned long long text_hash_bytes(const void *bytes, size_t size)
 {
+	const unsigned char *byte = bytes;
 	unsigned long long h = 0xcbf29ce484222325;
 
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	while (size--)
+		h = (h ^ *byte++) * 0x100000001b3;
 	return h;
 }
 
 /* The finalizer is splitmix64's. */
-unsigned long long text_summand(const char *text)
+unsigned long long text_hash(const char *text)
 {
-	unsigned long long h = text_hash(text);
+	unsigned long long h = text_hash_bytes(text, strlen(text));
 
 	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
 	h = (h ^ h >> 27) * 0x94d049bb133111eb;

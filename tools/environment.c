@@ -32,8 +32,8 @@ const struct environment_variable environment_variables[] = {
 	  "imports, "
 	  "though not for ordinary buffers" },
 	{ "CLIMPORT_PROBE", "layer", NULL,
-	  "process; off once the program has entered a seccomp filter",
-	  "who tests a driver of which no result is kept. process: a separate process; none is "
+	  "climport-probe; off once the program has entered a seccomp filter",
+	  "who tests a driver of which no result is kept: climport-probe, which is not "
 	  "started "
 	  "after chroot(). off: nobody, so names are missing and imports fail, for services whose "
 	  "seccomp "
@@ -100,8 +100,8 @@ const struct environment_variable environment_variables[] = {
 	{ "NO_COLOR", "tool", "any text", "not set",
 	  "set, and not empty: no colours on a terminal. Elsewhere there are none" },
 	{ "LD_PRELOAD", "layer, and the dynamic linker", "a list of files", "none",
-	  "a probe process has these libraries, apart from runtimes of sanitizers and of "
-	  "valgrind, and results of self-tests hold for them" },
+	  "a probe process has these libraries, unless a runtime of a sanitizer or of "
+	  "valgrind is among them, and results of self-tests hold for them" },
 	{ "LD_LIBRARY_PATH", "tool, and the dynamic linker", "a list of folders, with colons",
 	  "none", "climport run adds the folder of a libOpenCL.so with clImportMemoryARM" },
 	{ "TERM", "tool", "a terminal's name", "none", "not set, or dumb: no colours" },

@@ -14,7 +14,7 @@ static const struct setting {
 	{ "CLIMPORT_VERIFY", "1 or 0" },
 	{ "CLIMPORT_LOG", "error, debug, off, none or 0" },
 	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "1 or 0" },
-	{ "CLIMPORT_PROBE", "process, here or off" },
+	{ "CLIMPORT_PROBE", "here or off" },
 	{ "CLIMPORT_NUMBA_VMM", "1 or 0" },
 	{ "CLIMPORT_NUMBA_SYNC", "1 or 0" },
 	{ "CLIMPORT_NET_PROVIDER", "verbs, tcp or none" },

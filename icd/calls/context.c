@@ -3,13 +3,6 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/objects/context.h"
-#include "icd/program.h"
-
-static void context_created(cl_context context, context_notify_fn notify, void *user_data)
-{
-	program_has_context();
-	context_add(context, notify, user_data);
-}
 
 cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *properties,
 					     cl_uint num_devices, const cl_device_id *devices,
@@ -21,7 +14,7 @@ cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *proper
 		next.clCreateContext(properties, num_devices, devices, notify, user_data, &err);
 
 	if (is_created(context, err))
-		context_created(context, notify, user_data);
+		context_add(context, notify, user_data);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return context;
@@ -36,7 +29,7 @@ cl_context CL_API_CALL layer_clCreateContextFromType(const cl_context_properties
 		next.clCreateContextFromType(properties, type, notify, user_data, &err);
 
 	if (is_created(context, err))
-		context_created(context, notify, user_data);
+		context_add(context, notify, user_data);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return context;

@@ -120,7 +120,7 @@ static cl_int external_list(struct external_command *c, struct memobj_list *impo
 
 	if (!c->count != !c->mems)
 		return CL_INVALID_VALUE;
-	c->others = calloc(c->count + 1, sizeof(*c->others));
+	c->others = calloc((size_t)c->count + 1, sizeof(*c->others));
 	if (!c->others)
 		return CL_OUT_OF_HOST_MEMORY;
 	for (cl_uint i = 0; i < c->count && !err; i++)

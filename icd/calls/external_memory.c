@@ -23,7 +23,6 @@
 #include "icd/intercept.h"
 #include "icd/objects/memobj.h"
 #include "icd/objects/method.h"
-#include "icd/program.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 #include "util/thread.h"
@@ -266,7 +265,6 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 	if (!context)
 		return false;
 	log_clear();
-	program_needs_no_hint();
 	if (!context_get_import(context, IMPORT_DMABUF, &how))
 		context_find_import(context, IMPORT_DMABUF, &how);
 	if (external_is_drivers(context, &how)) {

@@ -14,7 +14,6 @@
 #include "icd/methods/verify.h"
 #include "icd/objects/context.h"
 #include "icd/objects/memobj.h"
-#include "icd/program.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -146,7 +145,6 @@ static cl_int import_memory_ask(struct context *context, const struct import_cal
 	struct import_region *region;
 	int ret = 0;
 
-	program_needs_no_hint();
 	if (type == IMPORT_HOST && call->memory && size_is_valid(call->size)) {
 		ret = import_get(&desc, &region);
 		if (!ret)
@@ -183,7 +181,6 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	log_clear();
 	*errcode = CL_INVALID_CONTEXT;
 	if (!context) {
-		program_needs_no_hint();
 		native_import_find_unrecorded(native);
 		return NULL;
 	}

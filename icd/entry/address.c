@@ -8,7 +8,6 @@
 #include "icd/access/queue_bracket.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/program.h"
 #include "icd/queries/describe.h"
 #include "icd/queries/make_facts.h"
 #include "icd/queries/support.h"
@@ -61,12 +60,6 @@ static bool platform_takes_imports(cl_platform_id platform)
 	return platform && !support_nothing(platform);
 }
 
-static void *address_import_function(void)
-{
-	program_has_function();
-	return (void *)layer_clImportMemoryARM;
-}
-
 /* A function of cl_khr_external_memory, which the layer adds to drivers that lack it. */
 static bool address_is_external(const char *name)
 {
@@ -77,10 +70,8 @@ static bool address_is_external(const char *name)
 /* A function of the layer for climport's own programs; or NULL. */
 static void *address_own(const char *name)
 {
-	if (!strcmp(name, DESCRIBE_FUNCTION)) {
-		program_needs_no_hint();
+	if (!strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
-	}
 	return strcmp(name, PROBE_FUNCTION) ? NULL : (void *)facts_make;
 }
 
@@ -92,7 +83,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 	if (!name || own)
 		return own;
 	if (!strcmp(name, "clImportMemoryARM"))
-		return address_import_function();
+		return (void *)layer_clImportMemoryARM;
 	if (address_is_external(name))
 		return address_intercepted(name);
 	return address_wrap(name, next.clGetExtensionFunctionAddress(name));
@@ -108,7 +99,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
 	if (!strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
-		return address_import_function();
+		return (void *)layer_clImportMemoryARM;
 	if (address_is_external(name) && platform_takes_imports(platform))
 		return address_intercepted(name);
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));

@@ -2,8 +2,6 @@
 #include "icd/facts/host_rule.h"
 
 #include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "util/log.h"
 
@@ -100,28 +98,4 @@ cl_int host_rule_check_each(const struct host_rule *rule, unsigned int kinds, cl
 		return CL_SUCCESS;
 	host_rule_explain(rule, kinds, access, addr, size);
 	return CL_INVALID_OPERATION;
-}
-
-void host_rule_format(const struct host_rule *rule, char line[HOST_RULE_LINE_SIZE])
-{
-	snprintf(line, HOST_RULE_LINE_SIZE,
-		 "align %zu, own %d, largest %zu, kinds %x, accesses %x end", rule->align,
-		 rule->own_address, rule->largest, rule->kinds, rule->accesses);
-}
-
-/* A line that was written by another program version, or cut off, is no rule. */
-bool host_rule_parse(const char *line, struct host_rule *rule)
-{
-	struct host_rule r;
-	int own, length = 0;
-
-	if (sscanf(line, "align %zu, own %d, largest %zu, kinds %x, accesses %x end%n", &r.align,
-		   &own, &r.largest, &r.kinds, &r.accesses, &length) != 5 ||
-	    !length || line[length])
-		return false;
-	r.own_address = own;
-	*rule = r;
-	return r.align <= (size_t)sysconf(_SC_PAGESIZE) && !(r.align & (r.align - 1)) &&
-	       (own == 0 || own == 1) && !(r.kinds >> IMPORT_KINDS) &&
-	       !(r.accesses >> HOST_RULE_ACCESSES);
 }

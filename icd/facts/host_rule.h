@@ -54,10 +54,4 @@ static inline cl_int host_rule_check(const struct host_rule *rule, unsigned int 
 	return host_rule_check_each(rule, kinds, flags, addr, size);
 }
 
-#define HOST_RULE_LINE_SIZE 80 /* bytes */
-
-/* A line of text for the result cache, and back.  False: the line is no rule. */
-void host_rule_format(const struct host_rule *rule, char line[HOST_RULE_LINE_SIZE]);
-bool host_rule_parse(const char *line, struct host_rule *rule);
-
 #endif /* ICD_FACTS_HOST_RULE_H */

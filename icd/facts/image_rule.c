@@ -3,18 +3,10 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "icd/facts/host_rule.h"
 #include "util/cl_names.h"
 #include "util/log.h"
-
-static const char *const image_words[IMAGE_FOUNDS] = {
-	[IMAGE_UNPROVED] = "unproved",
-	[IMAGE_ZERO_COPY] = "zero_copy",
-	[IMAGE_COPIES] = "copies",
-	[IMAGE_FATAL] = "fatal",
-};
 
 /* Logs what such images do, or the property that is outside the rule. */
 static void image_rule_explain(const struct image_rule *rule, const struct image_shape *image)
@@ -80,33 +72,4 @@ cl_int image_rule_check(const struct image_rule *rules, const struct image_shape
 		return CL_SUCCESS;
 	image_rule_explain(rule, image);
 	return CL_INVALID_OPERATION;
-}
-
-void image_rule_format(const struct image_rule *rule, char line[IMAGE_RULE_LINE_SIZE])
-{
-	snprintf(line, IMAGE_RULE_LINE_SIZE,
-		 "%s all %d, align %u, pitch %u, largest %ux%u, pixels %x, accesses %x end",
-		 image_words[rule->found], rule->is_all, rule->align, rule->pitch, rule->width,
-		 rule->height, rule->pixels, rule->accesses);
-}
-
-/* A line that was written by another program version, or cut off, is no rule. */
-bool image_rule_parse(const char *line, struct image_rule *rule)
-{
-	struct image_rule r = { .found = IMAGE_UNPROVED };
-	char word[16];
-	int all, length = 0;
-
-	if (sscanf(line,
-		   "%15s all %d, align %u, pitch %u, largest %ux%u, pixels %x, accesses %x end%n",
-		   word, &all, &r.align, &r.pitch, &r.width, &r.height, &r.pixels, &r.accesses,
-		   &length) != 8 ||
-	    !length || line[length])
-		return false;
-	while (r.found < IMAGE_FOUNDS && strcmp(word, image_words[r.found]) != 0)
-		r.found++;
-	r.is_all = all;
-	*rule = r;
-	return r.found < IMAGE_FOUNDS && (all == 0 || all == 1) &&
-	       (r.align || r.found != IMAGE_ZERO_COPY) && !(r.accesses >> HOST_RULE_ACCESSES);
 }

@@ -68,10 +68,4 @@ struct image_shape {
  */
 cl_int image_rule_check(const struct image_rule *rules, const struct image_shape *image);
 
-#define IMAGE_RULE_LINE_SIZE 160 /* bytes */
-
-/* A line of text for the record, and back.  False: the line is no rule. */
-void image_rule_format(const struct image_rule *rule, char line[IMAGE_RULE_LINE_SIZE]);
-bool image_rule_parse(const char *line, struct image_rule *rule);
-
 #endif /* ICD_FACTS_IMAGE_RULE_H */

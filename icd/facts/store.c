@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/facts/store.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,32 +9,38 @@
 #include <time.h>
 
 #include "icd/config.h"
-#include "icd/probe/probe.h"
+#include "icd/facts/kept.h"
 #include "icd/probe/identity.h"
-#include "icd/probe/result_cache.h"
-#include "icd/text.h"
+#include "icd/probe/probe.h"
+#include "icd/start.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/restricted.h"
 #include "util/thread.h"
 
-#define REVISION 3     /* of the tests: with a new number every driver is tested again */
-#define PAUSE 1	       /* seconds until an import asks again, or as long as the last attempt took */
-#define QUERY_MS 10000 /* a driver starts in a second, and in several on a slow or busy machine */
-#define FACTS_KEPT_SIZE (IDENTITY_LIMITS_SIZE + FACTS_TEXT_SIZE) /* bytes */
-#define IMPORT_MS 65000 /* longer than the tests of one device may take */
+/* The table of limits is in docs/architecture.md. */
+#define SLICE_MS 100 /* a process that is stopped loses no more than one of its patience */
+#define QUERY_SLICES 100
+#define IMPORT_SLICES 650
+#define RENEWAL_SLICES 10 /* of who starts it: a program that ends at once would start no process */
+#define PAUSE 1 /* seconds until an import asks again, or as long as the last attempt took */
+
+struct known {
+	struct known *older; /* threads may still read it */
+	struct facts_record *record;
+};
 
 struct platform_facts {
 	struct platform_facts *next;
 	cl_platform_id platform;
-	struct facts_record *record; /* NULL: unknown */
-	struct facts_record *older;  /* records that threads may still read */
-	bool is_old;		  /* the record could be better, and climport-probe was not asked */
-	bool is_looked_for;	  /* there is no use in looking for a kept one */
-	bool is_asked;		  /* a thread is looking */
-	enum facts_wait waited;	  /* the last to ask climport-probe */
-	time_t again;		  /* seconds: no import asks before then */
-	char why[FACTS_WHY_SIZE]; /* the record is unknown */
+	struct known *known; /* NULL: nothing is known */
+	bool is_old;	     /* the record could be better, and climport-probe was not asked */
+	bool is_looked_for;  /* there is no use in looking for a kept one */
+	bool is_asked;	     /* a thread waits for climport-probe */
+	bool was_asked, had_images; /* climport-probe, and for images */
+	bool is_slow;		    /* a query has waited in vain: one is enough */
+	time_t again;		    /* seconds: no import asks before then */
+	char why[FACTS_WHY_SIZE];   /* the record is unknown */
 };
 
 static void facts_in_child(struct lock *lock);
@@ -43,13 +50,15 @@ LOCK_DEFINE_IN_CHILD(facts_lock, LOCK_LAST,
 static struct platform_facts *platforms GUARDED_BY(facts_lock);
 static pthread_cond_t facts_changed = PTHREAD_COND_INITIALIZER;
 
-/* The thread that looks for a record is not in the child. */
+/* The thread that waits for climport-probe is not in the child. */
 static void facts_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
 {
 	(void)lock;
 	pthread_cond_init(&facts_changed, NULL);
-	for (struct platform_facts *p = platforms; p; p = p->next)
+	for (struct platform_facts *p = platforms; p; p = p->next) {
+		p->was_asked &= !p->is_asked;
 		p->is_asked = false;
+	}
 }
 
 static time_t facts_clock(void)
@@ -60,135 +69,162 @@ static time_t facts_clock(void)
 	return now.tv_sec;
 }
 
-/* NULL: the platform is unknown.  @lasting: a record may be kept. */
-static char *facts_key(cl_platform_id platform, bool *lasting)
+static const struct facts_record *facts_known(const struct platform_facts *p) REQUIRES(facts_lock)
 {
-	char *identity = identity_platform(platform, lasting);
-	char *key = identity ? text_create("facts %d, %s", REVISION, identity) : NULL;
-
-	free(identity);
-	*lasting &= key != NULL;
-	return key;
+	return p->known ? p->known->record : NULL;
 }
 
-/* Whether nothing better can be hoped for. */
-static bool facts_are_good(const struct facts_record *record)
+/* Takes the record, which is not NULL. */
+static void facts_replace(struct platform_facts *p, struct facts_record *record)
+	REQUIRES(facts_lock)
 {
-	for (unsigned int i = 0; i < record->count; i++)
-		if (record->device[i].has_died || !record->device[i].is_best)
-			return false;
-	return record->count;
+	struct known *known = malloc(sizeof(*known));
+
+	if (known) {
+		*known = (struct known){ p->known, record };
+		p->known = known;
+	} else {
+		free(record);
+	}
 }
 
 /* Whether a record says what is asked for. */
 static bool facts_tell(const struct facts_record *record, enum facts_wait wait)
 {
-	return record && (wait != FACTS_IMAGE || facts_have_images(record));
+	return record && (wait != FACTS_IMAGE || facts_have_images(record)) &&
+	       (wait < FACTS_IMPORT || facts_are_whole(record));
 }
 
-static bool facts_have_died(const struct facts_record *record)
+/* Some drivers of a process that has changed the environment may have read other variables than others. */
+static struct facts_record *facts_read_kept(cl_platform_id platform, bool *is_old)
 {
-	for (unsigned int i = 0; i < record->count; i++)
-		if (record->device[i].has_died)
-			return true;
-	return false;
+	unsigned long long key;
+	bool has_library, is_recent = true;
+	struct facts_record *record = identity_platform(platform, &key, &has_library) &&
+						      has_library && !start_is_changed()
+					      ? kept_read(key, &is_recent)
+					      : NULL;
+
+	*is_old = record && !is_recent && (facts_have_died(record) || !facts_are_best(record));
+	return record;
 }
 
-/* @text: a kept record behind the limits of the process that made it: in others a driver that died may live. */
-static struct facts_record *facts_parse_kept(char *text)
+/* Without the lock: the driver is called.  Two threads may look at once. */
+static void facts_look(struct platform_facts *p)
 {
-	char limits[IDENTITY_LIMITS_SIZE], *line = strsep(&text, "\n");
-	struct facts_record *record = text ? facts_parse(text) : NULL;
+	bool is_old;
+	struct facts_record *record = facts_read_kept(p->platform, &is_old);
 
-	identity_limits(limits);
-	if (!record || !facts_have_died(record) || !strcmp(line, limits))
-		return record;
-	free(record);
+	lock_acquire(&facts_lock);
+	if (record && !p->is_looked_for) {
+		facts_replace(p, record);
+		p->is_old = is_old;
+	} else {
+		free(record);
+	}
+	p->is_looked_for = true;
+	lock_release(&facts_lock);
+}
+
+/* A thread. */
+static void *facts_ask(void *platform_facts)
+{
+	struct platform_facts *p = platform_facts;
+	struct facts_record *record = calloc(1, sizeof(*record));
+	const time_t started = facts_clock();
+	char why[FACTS_WHY_SIZE] = "no memory";
+	bool with_images, has_answered = false;
+	size_t size = 0;
+	time_t now;
+
+	lock_acquire(&facts_lock);
+	with_images = p->had_images;
+	lock_release(&facts_lock);
+	if (record)
+		size = probe_ask(p->platform, with_images, record, sizeof(*record), why,
+				 sizeof(why));
+	has_answered = record && size && facts_are_valid(record, size);
+	if (size && !has_answered)
+		snprintf(why, sizeof(why), "climport-probe answers nonsense");
+	if (!has_answered)
+		log_debug("nothing is known of the platform's devices: %s", why);
+	lock_acquire(&facts_lock);
+	now = facts_clock();
+	p->again = now + (now - started > PAUSE ? now - started : PAUSE);
+	p->is_asked = false;
+	if (has_answered)
+		facts_replace(p, record);
+	snprintf(p->why, sizeof(p->why), "%s", why);
+	pthread_cond_broadcast(&facts_changed);
+	lock_release(&facts_lock);
+	if (!has_answered)
+		free(record);
 	return NULL;
 }
 
-/* The caller frees the record.  @is_old: it could be better, and an hour has passed. */
-static struct facts_record *facts_read_kept(const char *key, bool *is_old)
+/*
+ * Whether climport-probe is to be asked.  A program that has restricted its system calls opens no file and starts no
+ * process.  Seccomp's strict mode kills for the question as well: CLIMPORT_PROBE=off asks nothing.
+ */
+static bool facts_should_ask(const struct platform_facts *p, enum facts_wait wait)
+	REQUIRES(facts_lock)
 {
-	char *text = malloc(FACTS_KEPT_SIZE);
-	struct facts_record *record = NULL;
-	bool is_recent = true;
+	const bool is_enough = facts_tell(facts_known(p), wait) && !p->is_old;
 
-	if (text && result_cache_get_recent(key, text, FACTS_KEPT_SIZE, &is_recent))
-		record = facts_parse_kept(text);
-	free(text);
-	*is_old = record && !is_recent && !facts_are_good(record);
-	return record;
-}
-
-static struct facts_record *facts_recall(cl_platform_id platform, bool *is_old)
-{
-	bool lasting;
-	char *key = facts_key(platform, &lasting);
-	struct facts_record *record = lasting ? facts_read_kept(key, is_old) : NULL;
-
-	free(key);
-	return record;
-}
-
-void facts_keep(cl_platform_id platform, const char *text)
-{
-	struct facts_record *record = facts_parse(text);
-	char limits[IDENTITY_LIMITS_SIZE], *key, *kept;
-	bool lasting;
-
-	identity_limits(limits);
-	key = facts_key(platform, &lasting);
-	kept = text_create("%s\n%s", limits, text);
-	if (record && lasting && kept && facts_are_whole(record))
-		result_cache_set(key, kept);
-	free(kept);
-	free(key);
-	free(record);
-}
-
-static struct facts_record *facts_ask_probe(cl_platform_id platform, enum facts_wait wait,
-					    bool with_images, char why[FACTS_WHY_SIZE])
-{
-	char *text = malloc(FACTS_TEXT_SIZE);
-	struct facts_record *record = NULL;
-	bool has_answered;
-
-	snprintf(why, FACTS_WHY_SIZE, "no memory");
-	if (!text)
-		return NULL;
-	has_answered = probe_ask(platform, with_images, wait == FACTS_QUERY ? QUERY_MS : IMPORT_MS,
-				 text, FACTS_TEXT_SIZE);
-	if (has_answered)
-		record = facts_parse(text);
-	snprintf(why, FACTS_WHY_SIZE, "%.*s", FACTS_WHY_SIZE - 1,
-		 record		? ""
-		 : has_answered ? "climport-probe answers nonsense"
-				: text);
-	free(text);
-	return record;
+	if (p->is_asked || is_enough || wait == FACTS_KEPT || config_probe() == PROBE_OFF ||
+	    restricted_is_entered())
+		return false;
+	if (!p->was_asked || (wait == FACTS_IMAGE && !p->had_images))
+		return true;
+	return wait != FACTS_QUERY && facts_clock() > p->again;
 }
 
 /* An old record is better than none, and with images stays so. */
-static struct facts_record *facts_find_out(cl_platform_id platform, enum facts_wait wait,
-					   bool *is_old, char why[FACTS_WHY_SIZE])
+static void facts_start(struct platform_facts *p, enum facts_wait wait) REQUIRES(facts_lock)
 {
-	struct facts_record *record = facts_recall(platform, is_old), *made;
+	const struct facts_record *record = facts_known(p);
+	pthread_t thread;
 
-	if ((facts_tell(record, wait) && !*is_old) || wait == FACTS_KEPT)
-		return record;
-	made = facts_ask_probe(platform, wait,
-			       wait == FACTS_IMAGE || (record && facts_have_images(record)), why);
-	*is_old = false;
-	if (made) {
-		free(record);
-		return made;
+	p->is_asked = true;
+	p->was_asked = true;
+	p->is_old = false;
+	p->had_images |= wait == FACTS_IMAGE || (record && facts_have_images(record));
+	lock_release(&facts_lock);
+	if (!thread_create(&thread, 0, facts_ask, p)) {
+		pthread_detach(thread);
+		lock_acquire(&facts_lock);
+		return;
 	}
-	if (!record) /* at the last moment */
-		record = facts_recall(platform, is_old);
-	if (!record)
-		log_debug("nothing is known of the platform's devices: %s", why);
-	return record;
+	lock_acquire(&facts_lock);
+	p->is_asked = false;
+	snprintf(p->why, sizeof(p->why), "there is no thread for climport-probe");
+	p->again = facts_clock() + PAUSE;
+}
+
+/* Until something has changed, or a slice of the patience is over.  False: a handler of fork() waits for nobody. */
+static bool facts_wait_slice(void) REQUIRES(facts_lock)
+{
+	const struct timespec until = thread_time_in(SLICE_MS);
+
+	return lock_wait(&facts_lock, &facts_changed, &until) != EDEADLK;
+}
+
+static void facts_wait(struct platform_facts *p, enum facts_wait wait) REQUIRES(facts_lock)
+{
+	const bool is_old = facts_tell(facts_known(p), wait);
+	int left = is_old ? RENEWAL_SLICES : wait == FACTS_QUERY ? QUERY_SLICES : IMPORT_SLICES;
+	bool is_mine = false;
+
+	for (; left; left--) {
+		if (facts_should_ask(p, wait)) {
+			facts_start(p, wait);
+			is_mine = true;
+		}
+		if (!p->is_asked || (is_old && !is_mine) || (wait == FACTS_QUERY && p->is_slow) ||
+		    !facts_wait_slice())
+			return;
+	}
+	p->is_slow |= wait == FACTS_QUERY;
 }
 
 static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUIRES(facts_lock)
@@ -208,128 +244,49 @@ static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUI
 	return p;
 }
 
-/*
- * Whether to be content with what is known, and not to ask.  A program that has restricted its system calls opens no
- * file and starts no process.  Seccomp's strict mode kills for the question as well: CLIMPORT_PROBE=off asks nothing.
- */
-static bool facts_is_enough(const struct platform_facts *p, enum facts_wait wait)
+static const struct facts_record *facts_get_of(struct platform_facts *p, enum facts_wait wait,
+					       char why[FACTS_WHY_SIZE]) REQUIRES(facts_lock)
 {
-	if (facts_tell(p->record, wait) && !p->is_old &&
-	    (facts_are_whole(p->record) || wait < FACTS_IMPORT))
-		return true;
-	if (config_probe() == PROBE_DEFAULT && restricted_is_entered())
-		return true;
-	if (wait == FACTS_KEPT || config_probe() == PROBE_OFF)
-		return p->is_looked_for;
-	if (wait == FACTS_QUERY) /* one wait is enough */
-		return p->waited != FACTS_KEPT;
-	return p->waited >= wait && facts_clock() <= p->again;
-}
-
-/* A query waits no longer for another thread's import than for climport-probe itself. */
-static void facts_wait_for_thread(const struct platform_facts *p, enum facts_wait wait)
-	REQUIRES(facts_lock)
-{
-	struct timespec end;
-
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += QUERY_MS / 1000;
-	while (p->is_asked &&
-	       !lock_wait(&facts_lock, &facts_changed, wait == FACTS_QUERY ? &end : NULL))
-		;
-}
-
-/* Whether the caller is to ask.  Otherwise @record and @why are set. */
-static bool facts_begin(struct platform_facts *p, enum facts_wait wait,
-			const struct facts_record **record, char why[FACTS_WHY_SIZE])
-	REQUIRES(facts_lock)
-{
-	if (p->is_asked && wait != FACTS_KEPT && !facts_is_enough(p, wait))
-		facts_wait_for_thread(p, wait);
-	*record = p->record;
+	if (wait != FACTS_KEPT)
+		facts_wait(p, wait);
 	snprintf(why, FACTS_WHY_SIZE, "%s",
-		 p->is_asked ? "another thread has asked climport-probe"
+		 p->is_asked ? "climport-probe has not answered yet"
 		 : *p->why   ? p->why
 			     : "nobody has tested the driver: climport info does");
-	if (p->is_asked || facts_is_enough(p, wait))
-		return false;
-	p->is_asked = true;
-	return true;
-}
-
-static void facts_replace(struct platform_facts *p, struct facts_record *record)
-	REQUIRES(facts_lock)
-{
-	if (p->record) {
-		p->record->older = p->older;
-		p->older = p->record;
-	}
-	p->record = record;
-}
-
-/* What was known stays if nothing more is known. */
-static const struct facts_record *facts_end(struct platform_facts *p, struct facts_record *record,
-					    bool is_old, enum facts_wait wait, time_t started,
-					    const char *why)
-{
-	const time_t now = facts_clock(), taken = now - started;
-
-	lock_acquire(&facts_lock);
-	p->is_asked = false;
-	p->is_looked_for = true;
-	if (record) {
-		facts_replace(p, record);
-		p->is_old = is_old;
-	}
-	if (wait != FACTS_KEPT) {
-		p->again = now + (taken > PAUSE ? taken : PAUSE);
-		p->waited = wait;
-		snprintf(p->why, sizeof(p->why), "%s", why);
-	}
-	record = p->record;
-	pthread_cond_broadcast(&facts_changed);
-	lock_release(&facts_lock);
-	return record;
+	return facts_known(p);
 }
 
 const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wait,
 				     char why[FACTS_WHY_SIZE])
 {
 	const struct facts_record *record = NULL;
-	struct facts_record *made;
 	struct platform_facts *p;
-	time_t started;
-	bool is_mine, is_old = false;
+	bool has_looked;
 	THREAD_NO_CANCEL();
 
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
 	lock_acquire(&facts_lock);
 	p = facts_find_platform(platform);
-	is_mine = p && facts_begin(p, wait, &record, why);
+	has_looked = !p || p->is_looked_for;
 	lock_release(&facts_lock);
-	if (!is_mine)
-		return record;
-	started = facts_clock();
-	made = facts_find_out(platform, wait, &is_old, why);
-	return facts_end(p, made, is_old, wait, started, why);
+	if (!has_looked && (config_probe() == PROBE_OFF || !restricted_is_entered()))
+		facts_look(p);
+	lock_acquire(&facts_lock);
+	if (p)
+		record = facts_get_of(p, wait, why);
+	lock_release(&facts_lock);
+	return record;
 }
 
-void facts_forget(cl_platform_id platform)
+void facts_forget(cl_platform_id platform, const struct facts_record *record)
 {
 	struct platform_facts *p;
-	bool lasting;
-	char *key;
-	THREAD_NO_CANCEL();
 
-	key = facts_key(platform, &lasting);
-	if (lasting)
-		result_cache_remove(key);
-	free(key);
 	lock_acquire(&facts_lock);
 	p = facts_find_platform(platform);
-	if (p) {
+	if (p && facts_known(p) == record) {
 		facts_replace(p, NULL);
-		p->waited = FACTS_KEPT;
+		p->was_asked = false;
 	}
 	lock_release(&facts_lock);
 }

@@ -88,9 +88,6 @@ static void method_note_type(struct device *device, enum import_type type)
 	snprintf(facts->method, sizeof(facts->method), "%s", name);
 	facts->align = method->align;
 	memcpy(facts->why, method->why, sizeof(facts->why));
-	for (char *c = facts->why; *c; c++)
-		if (*c == '\n')
-			*c = ' ';
 }
 
 void method_probe(struct device *device, const char *extensions)

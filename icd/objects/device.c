@@ -17,30 +17,15 @@
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
-/* The number of a root device on its platform, which is equal in climport-probe.  -1: none. */
-static int device_place(cl_platform_id platform, cl_device_id root)
-{
-	cl_uint count;
-	cl_device_id *devices = device_list(platform, &count);
-	int number = -1;
-
-	for (cl_uint i = 0; i < count && number < 0; i++)
-		if (devices[i] == root)
-			number = (int)i;
-	free(devices);
-	return number;
-}
-
 /* The section of a device, by its number on the platform.  NULL: nothing is known, or the record is of other devices. */
 static const struct facts *device_find_section(const struct facts_record *record,
 					       cl_platform_id platform, cl_device_id root)
 {
 	char name[FACTS_NAME_SIZE];
-	cl_uint count = 0;
-	const int number = device_place(platform, root);
+	cl_uint count;
+	const long number = device_place(platform, root, &count);
 
-	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || number < 0 ||
-	    count != record->count)
+	if (number < 0 || count != record->count)
 		return NULL;
 	device_name_in_record(root, name);
 	return strcmp(name, record->device[number].name) != 0 ? NULL : &record->device[number];
@@ -51,7 +36,8 @@ void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE])
 	char *device = device_string(root, CL_DEVICE_NAME),
 	     *driver = device_string(root, CL_DRIVER_VERSION);
 
-	facts_set_name(name, device, driver);
+	snprintf(name, FACTS_NAME_SIZE, "%.64s, driver %s", device ? device : "",
+		 driver ? driver : "");
 	free(device);
 	free(driver);
 }
@@ -65,7 +51,7 @@ const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enu
 
 	if (!record || facts)
 		return facts;
-	facts_forget(platform);
+	facts_forget(platform, record);
 	record = facts_get(platform, wait, why);
 	facts = record ? device_find_section(record, platform, root) : NULL;
 	if (record && !facts)
@@ -248,6 +234,9 @@ const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE]
 	if (config_probe() == PROBE_HERE)
 		return device_test_images(device);
 	facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
+	if (facts && facts->has_images && facts->is_unknown)
+		snprintf(why, FACTS_WHY_SIZE, "%s",
+			 *facts->ended ? facts->ended : "climport-probe had no memory");
 	if (!facts || !facts->has_images || facts->is_unknown)
 		return NULL;
 	atomic_store(&device->images, (void *)facts->images);

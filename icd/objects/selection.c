@@ -9,15 +9,7 @@
 #include "icd/driver_info.h"
 #include "icd/layer.h"
 
-/* The place of @handle in a list of @count handles; -1 if the list lacks the handle. */
-static long selection_place(void *const *list, cl_uint count, const void *handle)
-{
-	for (cl_uint i = 0; i < count; i++)
-		if (list[i] == handle)
-			return (long)i;
-	return -1;
-}
-
+/* -1: the loader lists no such platform. */
 static long selection_number_of_platform(cl_platform_id platform)
 {
 	cl_uint count = 0;
@@ -28,22 +20,8 @@ static long selection_number_of_platform(cl_platform_id platform)
 		return -1;
 	list = calloc(count, sizeof(cl_platform_id));
 	if (list && !next.clGetPlatformIDs(count, list, NULL))
-		number = selection_place((void *const *)list, count, platform);
-	free(list);
-	return number;
-}
-
-static long selection_number_of_device(cl_platform_id platform, cl_device_id device)
-{
-	cl_uint count = 0;
-	cl_device_id *list;
-	long number = -1;
-
-	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || !count)
-		return -1;
-	list = calloc(count, sizeof(cl_device_id));
-	if (list && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, list, NULL))
-		number = selection_place((void *const *)list, count, device);
+		for (cl_uint i = 0; i < count; i++)
+			number = list[i] == platform ? (long)i : number;
 	free(list);
 	return number;
 }
@@ -71,8 +49,10 @@ static bool selection_has_platform(cl_platform_id platform, const char *wanted)
 
 static bool selection_has_device(cl_platform_id platform, cl_device_id device, const char *wanted)
 {
+	cl_uint count;
+
 	if (selection_is_number(wanted))
-		return strtol(wanted, NULL, 10) == selection_number_of_device(platform, device);
+		return strtol(wanted, NULL, 10) == device_place(platform, device, &count);
 	return selection_name_has(device_string(device, CL_DEVICE_NAME), wanted);
 }
 

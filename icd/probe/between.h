@@ -7,38 +7,36 @@
  * subreaper, which need not expect orphans: PID 1 of most containers reaps its own children alone.
  *
  * So clone() makes a process between, without a signal for its end; wait() does not see such a
- * process.  The process between spawns the probe, reads the answer, and waits for the probe's end.
- * The process between shares the caller's memory, as after vfork(): a copy, as after fork(), would
- * part pinned memory from the device at the caller's next write.  Instead of the caller, a thread
- * of the caller's job is stopped meanwhile.
+ * process.  The process between spawns the probe, waits for the probe's end, and reads the answer from a file without
+ * a name.  It shares the caller's memory, as after vfork(): a copy, as after fork(), would
+ * part pinned memory from the device at the caller's next write.  Instead of the application's, a thread
+ * of climport's is stopped meanwhile.
  *
- *	caller -- job's thread -- process between -- climport-probe
+ *	climport's thread -- process between -- climport-probe -- worker
  *
- * The process between has no descriptor but the pipe.  If the application ends, the process between
+ * The process between has no descriptor but the file.  If the application ends, the process between
  * is killed, because the process would keep the application's memory.
  */
 #ifndef ICD_PROBE_BETWEEN_H
 #define ICD_PROBE_BETWEEN_H
 
 #include <spawn.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #define BETWEEN_STACK_SIZE 65536
-#define BETWEEN_PIPE 1 /* the pipe's second descriptor, in a process without other descriptors */
+#define BETWEEN_FILE 0 /* its descriptor, in a process without other descriptors */
 
 struct between {
 	/* Set by the caller. */
 	const char *program;
 	char *argv[4], **env;
-	char *text;  /* for the answer */
-	size_t size; /* bytes */
+	void *answer;
+	size_t size; /* bytes: of the room for the answer */
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 
 	/* Set by the process between. */
-	atomic_bool answered; /* the text is whole */
+	size_t used; /* bytes: of the answer, if the probe has ended with success */
 	int error;
 	pid_t pid;  /* of the probe */
 	int status; /* of the probe's end; -1: unknown */

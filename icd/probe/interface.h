@@ -12,21 +12,29 @@
 
 #define PROBE_FUNCTION "climportMakeFacts"
 #define PROBE_WITH_IMAGES "images"  /* the request for a record with the tests that take long */
-#define PROBE_FD 3		    /* the descriptor for the answer, in a probe process */
+#define PROBE_FD 3		    /* the descriptor of the file for the record */
 #define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no such platform */
 #define PROBE_STATUS_LOST 126	    /* and greater: the process says nothing of the driver */
+#define PROBE_STATUS_HANGS (-1)	    /* of a worker that climport-probe has ended for its hang */
+
+/* What climport-probe reads of the record's file. */
+struct probe_progress {
+	unsigned int steps;   /* grows with each test */
+	unsigned int is_done; /* not 0: the record is whole */
+};
 
 /**
  * probe_fn - make the record of a platform (facts/facts.h), and keep it
  * @key: of the platform in question, from the parent
  * @with_images: images are tested, too, and what else takes long or kills drivers
- * @fd: a file, to which each device's section is appended as soon as it is known.  Sections that are there
+ * @fd: the record's file, which begins with struct probe_progress.  Sections that are there
  *	already are not made again: a worker that comes after a dead one goes on behind it.
+ * @status: how the worker before has ended
  *
  * Returns CL_SUCCESS; CL_INVALID_PLATFORM if @platform is not the platform of @key; or another error.
  */
 typedef cl_int(CL_API_CALL *probe_fn)(cl_platform_id platform, const char *key, bool with_images,
-				      int fd);
+				      int fd, int status);
 
 /*
  * Whether others have ended a probe process, which says nothing of the driver: who stops a service may
@@ -38,6 +46,8 @@ static inline bool probe_status_is_lost(int status)
 	static const int signals[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGKILL,
 				       SIGUSR1, SIGUSR2, SIGTERM, SIGSYS };
 
+	if (status == PROBE_STATUS_HANGS)
+		return false;
 	if (!WIFSIGNALED(status))
 		return WEXITSTATUS(status) >= PROBE_STATUS_LOST;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)

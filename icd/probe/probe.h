@@ -3,7 +3,7 @@
  * The process climport-probe tests a platform's devices for a process that must not test them: a driver may crash or
  * hang.
  *
- * The caller notices nothing of climport-probe: no SIGCHLD, no child for wait(), no descriptor, no
+ * The application notices nothing of climport-probe: no SIGCHLD, no child for wait(), no descriptor, no
  * zombie.  Only waitpid() with __WALL or __WCLONE sees the process between (between.h), and may
  * take the end of the process between.
  */
@@ -18,16 +18,12 @@
 /**
  * probe_ask - have the record of a platform made
  * @with_images: images are tested, too, and what else takes long or kills drivers
- * @patience_ms: for the answer; the probe goes on
- * @text: set to the record (facts/facts.h) or, if the function returns false, to the reason
+ * @answer: room for @size bytes
+ * @why: set to the reason if there is no answer
+ *
+ * Takes as long as climport-probe does, so a thread of climport's calls it.  Returns the bytes of the answer; 0: none.
  */
-bool probe_ask(cl_platform_id platform, bool with_images, unsigned int patience_ms, char *text,
-	       size_t size);
-
-/*
- * In climport-probe: whether @key, of the process that asks, is the platform's.  The key also has the environment's
- * part of the keys of records (identity.h), which climport-probe takes over.
- */
-bool probe_is_platform(cl_platform_id platform, const char *key);
+size_t probe_ask(cl_platform_id platform, bool with_images, void *answer, size_t size, char *why,
+		 size_t why_size);
 
 #endif /* ICD_PROBE_PROBE_H */

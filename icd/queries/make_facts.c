@@ -1,184 +1,213 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/queries/make_facts.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "icd/driver_info.h"
-#include "icd/facts/store.h"
-#include "icd/objects/method.h"
+#include "icd/facts/kept.h"
 #include "icd/objects/device.h"
-#include "icd/probe/probe.h"
-#include "icd/selftest/selftest.h"
-#include "icd/text.h"
-
-#define LIMIT_S 10	   /* of a device's tests: some milliseconds, and the start of a driver */
-#define COMPILE_LIMIT_S 60 /* where a compiler runs: PoCL's took 21 s on a loaded machine */
+#include "icd/objects/method.h"
+#include "icd/probe/identity.h"
 
 struct facts_file {
 	int fd;
 	bool with_images;
 	bool is_written; /* all that was written so far */
+	struct facts_record *record;
 };
 
-static void facts_write(struct facts_file *file, const char *text)
+static void facts_write(struct facts_file *file, const void *part, size_t size)
 {
-	const size_t length = strlen(text);
+	const off_t at = (const char *)part - (const char *)file->record;
 
-	file->is_written = file->is_written && write(file->fd, text, length) == (ssize_t)length;
+	file->is_written = file->is_written && pwrite(file->fd, part, size, at) == (ssize_t)size;
 }
 
-/* A driver that hangs is ended by SIGALRM. */
-static void facts_limit(cl_device_id device, bool has_kernels)
+/* climport-probe sees that the tests go on. */
+static void facts_step(struct facts_file *file)
 {
-	alarm(has_kernels || selftest_needs_compiler(device) ? COMPILE_LIMIT_S : LIMIT_S);
+	file->record->steps++;
+	facts_write(file, file->record, offsetof(struct facts_record, device));
 }
 
-/* The section's first line is in the file before a test. */
-static void facts_write_name(struct facts_file *file, cl_device_id device, unsigned int number)
+/* A section that is half written when the process dies is one of a device that is not tested. */
+static void facts_write_section(struct facts_file *file, const struct facts *facts)
 {
-	char name[FACTS_NAME_SIZE];
+	struct facts *section = &file->record->device[file->record->count - 1];
 
-	device_name_in_record(device, name);
-	file->is_written &= dprintf(file->fd, "device %u %s\n", number, name) > 0;
+	*section = *facts;
+	section->is_tested = false;
+	facts_write(file, section, sizeof(*section));
+	section->is_tested = true;
+	facts_write(file, &section->is_tested, sizeof(section->is_tested));
 }
 
-/* The caller frees the section of a device; NULL: no memory. */
-static char *facts_format_device(struct facts_file *file, const struct device *device)
+static void facts_end_section(struct facts_file *file)
 {
-	char *text = malloc(FACTS_SECTION_SIZE);
-
-	if (text && facts_format(&device->facts, 0, text, FACTS_SECTION_SIZE) < FACTS_SECTION_SIZE)
-		return text;
-	free(text);
-	file->is_written = false;
-	return NULL;
-}
-
-static void facts_write_section(struct facts_file *file, const struct device *device)
-{
-	char *text = facts_format_device(file, device);
-
-	if (text)
-		facts_write(file, strchr(text, '\n') + 1);
-	free(text);
-}
-
-/* What the test has found stands behind the line that it has begun. */
-static void facts_run_danger(struct facts_file *file, struct device *device,
-			     const struct method_danger *danger)
-{
-	char *before = facts_format_device(file, device), *after;
-
-	file->is_written &= dprintf(file->fd, "test %s\n", danger->name) > 0;
-	if (file->is_written) {
-		facts_limit(device->id, device->facts.has_images);
-		danger->run(device, danger->image);
-		after = facts_format_device(file, device);
-		if (after) {
-			facts_keep_changes(before, after);
-			facts_write(file, after);
-		}
-		free(after);
-	}
-	free(before);
+	file->record->is_open = false;
+	facts_step(file);
 }
 
 /* The tests that the driver may not survive, but those that earlier processes have begun. */
-static void facts_end_section(struct facts_file *file, struct device *device)
+static void facts_run_dangers(struct facts_file *file, struct device *device)
 {
 	const struct method_danger *danger;
-	unsigned int number = device->facts.begun;
 
-	while (file->with_images && file->is_written && (danger = method_danger(device, number++)))
-		facts_run_danger(file, device, danger);
-	alarm(LIMIT_S);
-	facts_write(file, FACTS_END);
+	while (file->with_images && file->is_written &&
+	       (danger = method_danger(device, device->facts.begun))) {
+		device->facts.begun++;
+		facts_write_section(file, &device->facts);
+		facts_step(file);
+		danger->run(device, danger->image);
+		facts_write_section(file, &device->facts);
+	}
 }
 
-static void facts_make_section(struct facts_file *file, cl_device_id id, unsigned int number)
+static void facts_make_section(struct facts_file *file, cl_device_id id)
 {
+	struct facts *facts = &file->record->device[file->record->count++];
 	struct device *device;
 
-	facts_write_name(file, id, number);
-	facts_limit(id, false);
+	device_name_in_record(id, facts->name);
+	file->record->is_open = true;
+	facts_write(file, facts, sizeof(*facts));
+	facts_step(file);
 	device = device_test(id, NULL);
 	if (device) {
+		memcpy(device->facts.name, facts->name, sizeof(facts->name));
 		if (file->with_images)
 			method_expect_images(device);
-		facts_write_section(file, device);
-		facts_end_section(file, device);
+		facts_write_section(file, &device->facts);
+		facts_run_dangers(file, device);
 	}
 	file->is_written &= device != NULL;
+	facts_end_section(file);
 	free(device);
 }
 
-/* The device has ended an earlier process: if that was not a dangerous test, the device takes nothing. */
-static void facts_resume_section(struct facts_file *file, cl_device_id id,
-				 const struct facts *known)
+/* The device has ended an earlier process, in a test that it was not sure to survive, or it takes nothing. */
+static void facts_note_end(struct facts *facts, const char *why)
 {
-	struct device *device = known->begun ? device_test(id, known) : NULL;
+	facts->is_best = false;
+	for (int i = 0; i < IMPORT_TYPES && !facts->is_tested; i++) {
+		facts->type[i] = (struct facts_type){ .method = "-" };
+		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
+	}
+	facts->has_images |= !facts->is_tested; /* there are no imports */
+}
 
-	if (device)
-		facts_end_section(file, device);
+/* Others ended the process: no image is known to be at fault. */
+static void facts_note_loss(struct facts *facts)
+{
+	facts->is_unknown |= !facts->is_tested || facts->has_images;
+	snprintf(facts->ended, sizeof(facts->ended), "the test was ended by others");
+	for (unsigned int i = 0; i < IMAGE_RULES; i++)
+		if (facts->images[i].found == IMAGE_FATAL)
+			facts->images[i].found = IMAGE_UNPROVED;
+	facts_note_end(facts, facts->ended);
+}
+
+static void facts_note_death(struct facts *facts, int status)
+{
+	char why[FACTS_WHY_SIZE];
+
+	if (status == PROBE_STATUS_HANGS)
+		snprintf(why, sizeof(why), "the driver hangs in the tests of this device");
+	else if (WIFSIGNALED(status))
+		snprintf(why, sizeof(why), "the driver crashes in the tests of this device: %s",
+			 sigdescr_np(WTERMSIG(status)));
 	else
-		facts_write(file, FACTS_END);
+		snprintf(why, sizeof(why),
+			 "the driver ends the process in the tests of this device, status %d",
+			 WEXITSTATUS(status));
+	facts->has_died = true;
+	facts_note_end(facts, why);
+}
+
+/* If each of a device's tests hung, they would take minutes: after one, the section ends. */
+static void facts_resume_section(struct facts_file *file, cl_device_id id, int status)
+{
+	struct facts *facts = &file->record->device[file->record->count - 1];
+	const bool goes_on = facts->is_tested && status != PROBE_STATUS_HANGS;
+	struct device *device;
+
+	if (probe_status_is_lost(status))
+		facts_note_loss(facts);
+	else
+		facts_note_death(facts, status);
+	facts_write_section(file, facts);
+	device = goes_on ? device_test(id, facts) : NULL;
+	if (device)
+		facts_run_dangers(file, device);
+	file->is_written &= device || !goes_on;
+	facts_end_section(file);
 	free(device);
 }
 
-/* What earlier processes have written to the file.  The caller frees the text; NULL: no memory. */
-static char *facts_read(int fd)
+/* False: the devices of an earlier process are no more those of this one. */
+static bool facts_are_of(const struct facts_record *record, const cl_device_id *devices,
+			 cl_uint count)
 {
-	char *text = calloc(1, FACTS_TEXT_SIZE + 1);
-	ssize_t n = text ? pread(fd, text, FACTS_TEXT_SIZE, 0) : 0;
+	char name[FACTS_NAME_SIZE];
 
-	(void)n;
-	return text;
+	if (record->count > count)
+		return false;
+	for (cl_uint i = 0; i < record->count; i++) {
+		device_name_in_record(devices[i], name);
+		if (strcmp(name, record->device[i].name) != 0)
+			return false;
+	}
+	return true;
 }
 
-/* With a last section that may not have ended.  The caller frees the record. */
-static struct facts_record *facts_parse_begun(const char *text)
+static void facts_make_rest(struct facts_file *file, cl_platform_id platform, int status)
 {
-	char *ended = text_create("%s%s", text, FACTS_END);
-	struct facts_record *record = ended ? facts_parse(ended) : NULL;
-
-	free(ended);
-	return record ? record : facts_parse(text);
-}
-
-static void facts_make_rest(struct facts_file *file, cl_platform_id platform, const char *text)
-{
-	struct facts_record *known = facts_parse_begun(text);
-	cl_uint count, i = facts_count_sections(text);
+	struct facts_record *record = file->record;
+	cl_uint count;
 	cl_device_id *devices = device_list(platform, &count);
 
-	file->is_written = known;
-	if (known && known->count > i && i < count) {
-		facts_resume_section(file, devices[i], &known->device[i]);
-		i++;
-	}
-	for (; i < count && i < FACTS_DEVICES && file->is_written; i++)
-		facts_make_section(file, devices[i], i);
+	file->is_written = facts_are_of(record, devices, count);
+	if (file->is_written && record->is_open)
+		facts_resume_section(file, devices[record->count - 1], status);
+	while (record->count < count && record->count < FACTS_DEVICES && file->is_written)
+		facts_make_section(file, devices[record->count]);
 	free(devices);
-	free(known);
 }
 
-cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd)
+static cl_int facts_make_record(struct facts_file *file, cl_platform_id platform,
+				unsigned long long key, bool is_kept, int status)
+{
+	struct facts_record *record = file->record;
+
+	if (pread(file->fd, record, sizeof(*record), 0) < 0)
+		return CL_OUT_OF_RESOURCES;
+	record->limits = identity_limits();
+	facts_make_rest(file, platform, status);
+	facts_seal(record);
+	facts_write(file, record, facts_size(record));
+	if (file->is_written && is_kept && facts_are_whole(record))
+		kept_write(key, record);
+	return file->is_written ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+}
+
+cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd,
+			      int status)
 {
 	struct facts_file file = { .fd = fd, .with_images = with_images };
-	char *text;
+	unsigned long long own;
+	bool has_library;
+	cl_int err;
 
-	if (!probe_is_platform(platform, key))
+	if (!identity_platform(platform, &own, &has_library) || own != strtoull(key, NULL, 16))
 		return CL_INVALID_PLATFORM;
-	text = facts_read(fd);
-	if (text)
-		facts_make_rest(&file, platform, text);
-	free(text);
-	text = file.is_written ? facts_read(fd) : NULL;
-	if (text)
-		facts_keep(platform, text);
-	free(text);
-	return file.is_written ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+	file.record = calloc(1, sizeof(*file.record));
+	err = file.record ? facts_make_record(&file, platform, own, has_library, status)
+			  : CL_OUT_OF_RESOURCES;
+	free(file.record);
+	return err;
 }

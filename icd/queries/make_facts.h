@@ -6,6 +6,7 @@
 #include "icd/probe/interface.h"
 
 /* See probe_fn. */
-cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd);
+cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd,
+			      int status);
 
 #endif /* ICD_QUERIES_MAKE_FACTS_H */

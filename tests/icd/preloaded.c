@@ -6,28 +6,25 @@
  *	PRELOADED_DIES=BITS	contexts of these devices end the process,
  *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT,
  *	PRELOADED_STATUS=N	or by this exit status
- *	PRELOADED_HANGS=BITS	contexts of these devices never end; the limit by SIGALRM, if there is
- *				one, is a second from then on,
- *	PRELOADED_DEAF=1	or all signals are blocked, and the parent's patience is over at once
+ *	PRELOADED_HANGS=BITS	contexts of these devices never end and block all signals; the parent's patience
+ *				is over at once
  *	PRELOADED_ORPHANS=BITS	contexts of these devices kill the parent process
  *	PRELOADED_LACKS=BITS	contexts of these devices fail, for want of memory
- *	PRELOADED_REFUSES=BITS	of the process's attempts to start a process, these fail
  *
  * Each context of a device adds a line to the file "tested" in XDG_CACHE_HOME: the device and the process.
  * The variant preloaded_ending ends every climport-probe, as the runtime of a sanitizer may.
  */
 #include "stub.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 STUB_API stub_preloaded_fn stub_preloaded;
@@ -94,10 +91,7 @@ static bool preloaded_one_hangs(void)
 
 _Noreturn static void preloaded_hang(void)
 {
-	if (getenv("PRELOADED_DEAF"))
-		preloaded_be_deaf();
-	else if (!alarm(1)) /* time: the end of a hang, for no check */
-		alarm(0);   /* there was no limit */
+	preloaded_be_deaf();
 	for (;;)
 		pause();
 }
@@ -129,37 +123,23 @@ cl_int stub_preloaded(unsigned int index)
 	return preloaded_is_chosen("PRELOADED_LACKS", index) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
 }
 
-/* climport-probe waits for the end of a worker. */
-STUB_API int poll(struct pollfd *ends, nfds_t count, int limit_ms)
+static int preloaded_wait(const sigset_t *signals, siginfo_t *info, const struct timespec *limit)
 {
-	const struct timespec limit = { limit_ms / 1000, limit_ms % 1000 * 1000000L },
-			      look = { 0, 10000000 }; /* time: between two looks */
+	return (int)syscall(SYS_rt_sigtimedwait, signals, info, limit, _NSIG / 8);
+}
+
+/* climport-probe waits for the end of a worker. */
+STUB_API int sigtimedwait(const sigset_t *signals, siginfo_t *info, const struct timespec *limit)
+{
+	const struct timespec look = { 0, 10000000 }; /* time: between two looks */
 	int ready;
 
-	if (limit_ms < 0 || !preloaded_in_probe() || !getenv("PRELOADED_DEAF"))
-		return ppoll(ends, count, limit_ms < 0 ? NULL : &limit, NULL);
+	if (!preloaded_in_probe() || !getenv("PRELOADED_HANGS"))
+		return preloaded_wait(signals, info, limit);
 	do
-		ready = ppoll(ends, count, &look, NULL);
-	while (!ready && !preloaded_one_hangs());
+		ready = preloaded_wait(signals, info, &look);
+	while (ready < 0 && !preloaded_one_hangs());
 	return ready;
-}
-
-static __typeof__(posix_spawn) *preloaded_real_spawn;
-
-__attribute__((constructor)) static void preloaded_find_spawn(void)
-{
-	preloaded_real_spawn = (__typeof__(posix_spawn) *)dlsym(RTLD_NEXT, "posix_spawn");
-}
-
-STUB_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-			 const posix_spawnattr_t *attributes, char *const argv[],
-			 char *const envp[])
-{
-	static unsigned int attempts;
-
-	if (preloaded_in_probe() && preloaded_setting("PRELOADED_REFUSES") >> attempts++ & 1)
-		return EAGAIN;
-	return preloaded_real_spawn(pid, path, actions, attributes, argv, envp);
 }
 
 #ifdef PRELOADED_ENDS_PROBES

@@ -302,6 +302,11 @@ void probe_use_installed_layer(void)
 	setenv("OPENCL_LAYERS", other_layer, 1);
 }
 
+int probe_count_waits(void)
+{
+	return atomic_load(&probe_waits);
+}
+
 int probe_silent_with_installed(void)
 {
 	int ret, waits;

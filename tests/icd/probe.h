@@ -53,8 +53,8 @@ int probe_run_to_end(int (*program)(void), bool (*is_time)(void));
 #define PROBE_HANGS \
 	"for i in $(seq 12000); do test -d $XDG_CACHE_HOME || exit 1; sleep 0.05; done; exit 1"
 
-/* A probe's script: the platform takes host memory. */
-#define PROBE_ANSWERS "printf 'device 0 a device\\nhost host_ptr 1 x\\ndma_buf - 0 x\\nend\\n' >&3"
+/* A probe's script: the real one. */
+#define PROBE_ANSWERS PROBE_PATH " \"$@\""
 
 /* Queries of a program. */
 cl_platform_id probe_get_platform(void);
@@ -91,6 +91,9 @@ void probe_use_installed_layer(void);
  */
 int probe_silent_with_installed(void);
 int probe_query_with_installed(void);
+
+/* So often this program has waited until a time. */
+int probe_count_waits(void);
 
 /* The number of entries in the cache's directory of results, with "." and "..". */
 int probe_count_kept(void);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extension names, in the four queries for extension names. */
 #include "fixture.h"
+
+#include <errno.h>
 #include "text.h"
 
 #define NAMES 3
@@ -300,25 +302,33 @@ TEST_EACH(driver_fails_query, struct query, queries,
 		EXPECT(n < 1000);
 }
 
-/* Whether CLIMPORT_IMAGE2D_FROM_BUFFER asks for the extension. */
+/* The value of CLIMPORT_IMAGE2D_FROM_BUFFER, and the program. */
 static const struct request {
-	const char *name;
-	bool asked;
-} requests[] = { { "default", false }, { "asked", true } };
+	const char *name, *value, *program;
+	bool is_reported;
+} requests[] = { { "default", NULL, "mpv", false },
+		 { "asked", "1", "mpv", true },
+		 { "ffmpeg", NULL, "ffmpeg", true },
+		 { "ffplay", NULL, "ffplay", true },
+		 { "ffmpeg_not_asked", "0", "ffmpeg", false } };
 
 TEST_EACH_PAIR(image2d_name, struct query, queries, struct request, requests,
-	       "cl_khr_image2d_from_buffer is reported only on request, with pitch alignment 1.")
+	       "cl_khr_image2d_from_buffer is reported on request, and to ffmpeg and ffplay, with "
+	       "pitch alignment 1.")
 {
+	char *name = program_invocation_short_name;
 	cl_uint align = 77;
 
 	fixture_reset();
-	if (column->asked)
-		setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", "1", 1);
+	if (column->value)
+		setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", column->value, 1);
+	program_invocation_short_name = (char *)(uintptr_t)column->program;
 	fixture_open();
-	EXPECT_EQ(count_in(row, fix.device[0], "cl_khr_image2d_from_buffer"), column->asked);
+	EXPECT_EQ(count_in(row, fix.device[0], "cl_khr_image2d_from_buffer"), column->is_reported);
 	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_IMAGE_PITCH_ALIGNMENT, sizeof(align),
 				     &align, NULL),
 		  CL_SUCCESS);
-	EXPECT_EQ(align, column->asked);
+	EXPECT_EQ(align, column->is_reported);
 	fixture_close();
+	program_invocation_short_name = name;
 }

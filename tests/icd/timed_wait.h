@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layer's waits until a time (pthread_cond_timedwait()), which a test replaces to decide when the time
+ * The layer's waits until a time (pthread_cond_clockwait()), which a test replaces to decide when the time
  * is over.  For programs that export their symbols.
  */
 #ifndef TESTS_ICD_TIMED_WAIT_H
@@ -16,6 +16,6 @@ typedef int timed_wait_fn(pthread_cond_t *cond, pthread_mutex_t *mutex,
 extern timed_wait_fn *timed_wait_hook;
 
 /* The C library's. */
-extern timed_wait_fn *timed_wait_real;
+timed_wait_fn timed_wait_real;
 
 #endif

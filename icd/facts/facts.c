@@ -107,7 +107,7 @@ static void facts_set_ended(struct facts *facts, const char *why)
 /* No image is known to be at fault. */
 static void facts_set_lost(struct facts *facts)
 {
-	facts->is_unknown |= !facts_is_whole(facts) || facts->has_images;
+	facts->is_unknown = true;
 	for (unsigned int i = 0; i < IMAGE_RULES; i++)
 		if (facts->images[i].found == IMAGE_FATAL)
 			facts->images[i].found = IMAGE_UNPROVED;

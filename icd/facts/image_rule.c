@@ -16,8 +16,27 @@ static const char *const image_words[IMAGE_FOUNDS] = {
 	[IMAGE_FATAL] = "fatal",
 };
 
-/* Logs what such images do, or the property that is outside the rule. */
-static void image_rule_explain(const struct image_rule *rule, const struct image_shape *image)
+/* Part of a sentence: the property of an image that is outside the rule; "": none is. */
+static void image_rule_compare(const struct image_rule *rule, const struct image_shape *image,
+			       char *property, size_t size)
+{
+	const unsigned int number = (unsigned int)__builtin_ctzl(image->pixel);
+	const unsigned int align = number < IMAGE_PIXELS ? rule->align[number] : 0;
+
+	*property = '\0';
+	if (!align)
+		snprintf(property, size, " with pixels of %zu bytes", image->pixel);
+	else if ((uintptr_t)image->addr % align)
+		snprintf(property, size, " at %p", image->addr);
+	else if (!(rule->accesses & 1u << host_rule_access(image->flags)))
+		snprintf(property, size, " with %s", cl_mem_flags_names(image->flags));
+	else if (image->width > rule->width || image->height > rule->height)
+		snprintf(property, size, " of %zux%zu", image->width, image->height);
+	else if (image->is_2d && (!rule->pitch[number] || image->pitch % rule->pitch[number]))
+		snprintf(property, size, " with rows of %zu bytes", image->pitch);
+}
+
+cl_int image_rule_check(const struct image_rule *rules, const struct image_shape *image)
 {
 	static const char *const of[IMAGE_FROMS] = {
 		[IMAGE_OF_BUFFER] = "a buffer",
@@ -32,81 +51,61 @@ static void image_rule_explain(const struct image_rule *rule, const struct image
 		[IMAGE_COPIES] = "are not zero copy on this device",
 		[IMAGE_FATAL] = "crashed or hung this device's driver in a self-test",
 	};
+	const struct image_rule *rule = &rules[IMAGE_RULE(image->from, image->is_2d)];
 	char property[96] = "";
 
-	if (rule->found != IMAGE_ZERO_COPY)
-		;
-	else if ((uintptr_t)image->addr % rule->align)
-		snprintf(property, sizeof(property), " at %p", image->addr);
-	else if (!image->pixel)
-		snprintf(property, sizeof(property), " with pixels of an unknown size");
-	else if (!(rule->pixels & image->pixel))
-		snprintf(property, sizeof(property), " with pixels of %zu bytes", image->pixel);
-	else if (!(rule->accesses & 1u << host_rule_access(image->flags)))
-		snprintf(property, sizeof(property), " with %s", cl_mem_flags_names(image->flags));
-	else if (image->width > rule->width || image->height > rule->height)
-		snprintf(property, sizeof(property), " of %zux%zu", image->width, image->height);
-	else
-		snprintf(property, sizeof(property), " with rows of %zu bytes",
-			 image->pitch ? image->pitch : image->width * image->pixel);
+	if (rule->found == IMAGE_ZERO_COPY && !rule->is_all)
+		image_rule_compare(rule, image, property, sizeof(property));
+	if (rule->found == IMAGE_ZERO_COPY && !*property)
+		return CL_SUCCESS;
 	log_error("%s images made from %s%s %s", image->is_2d ? "2D" : "1D", of[image->from],
 		  property, says[rule->found]);
-}
-
-/*
- * A driver may copy for the sake of a pitch, whether the rows have gaps or not.  Where no gap was zero copy, what is
- * known is packed rows of powers of two.
- */
-static bool image_rule_has_rows(const struct image_rule *rule, const struct image_shape *image)
-{
-	const size_t pitch = image->pitch ? image->pitch : image->width * image->pixel;
-
-	if (!image->is_2d)
-		return true;
-	return rule->pitch ? !(pitch % rule->pitch)
-			   : pitch == image->width * image->pixel && !(pitch & (pitch - 1));
-}
-
-cl_int image_rule_check(const struct image_rule *rules, const struct image_shape *image)
-{
-	const struct image_rule *rule = &rules[IMAGE_RULE(image->from, image->is_2d)];
-
-	if (rule->found == IMAGE_ZERO_COPY &&
-	    (rule->is_all ||
-	     (!((uintptr_t)image->addr % rule->align) && rule->pixels & image->pixel &&
-	      rule->accesses & 1u << host_rule_access(image->flags) &&
-	      image->width <= rule->width && image->height <= rule->height &&
-	      image_rule_has_rows(rule, image))))
-		return CL_SUCCESS;
-	image_rule_explain(rule, image);
 	return CL_INVALID_OPERATION;
 }
 
 void image_rule_format(const struct image_rule *rule, char line[IMAGE_RULE_LINE_SIZE])
 {
-	snprintf(line, IMAGE_RULE_LINE_SIZE,
-		 "%s all %d, align %u, pitch %u, largest %ux%u, pixels %x, accesses %x end",
-		 image_words[rule->found], rule->is_all, rule->align, rule->pitch, rule->width,
-		 rule->height, rule->pixels, rule->accesses);
+	size_t used = (size_t)snprintf(line, IMAGE_RULE_LINE_SIZE, "%s", image_words[rule->found]);
+
+	if (rule->found != IMAGE_ZERO_COPY)
+		return;
+	used += (size_t)snprintf(line + used, IMAGE_RULE_LINE_SIZE - used,
+				 " all %d, largest %ux%u, accesses %x, rows", rule->is_all,
+				 rule->width, rule->height, rule->accesses);
+	for (int i = 0; i < IMAGE_PIXELS; i++)
+		used += (size_t)snprintf(line + used, IMAGE_RULE_LINE_SIZE - used, " %u:%u",
+					 rule->align[i], rule->pitch[i]);
+	snprintf(line + used, IMAGE_RULE_LINE_SIZE - used, " end");
+}
+
+static bool image_rule_parse_zero_copy(const char *line, struct image_rule *r)
+{
+	int all, used, length = 0;
+
+	if (sscanf(line, " all %d, largest %ux%u, accesses %x, rows%n", &all, &r->width, &r->height,
+		   &r->accesses, &length) != 4)
+		return false;
+	for (int i = 0; i < IMAGE_PIXELS; i++, length += used)
+		if (sscanf(line + length, " %u:%u%n", &r->align[i], &r->pitch[i], &used) != 2 ||
+		    r->align[i] > IMAGE_LARGEST_UNIT || r->pitch[i] > IMAGE_LARGEST_UNIT)
+			return false;
+	r->is_all = all;
+	return !strcmp(line + length, " end") && (all == 0 || all == 1) &&
+	       !(r->accesses >> HOST_RULE_ACCESSES);
 }
 
 /* A line that was written by another program version, or cut off, is no rule. */
 bool image_rule_parse(const char *line, struct image_rule *rule)
 {
-	struct image_rule r = { .found = IMAGE_UNPROVED };
 	char word[16];
-	int all, length = 0;
+	int length = 0;
 
-	if (sscanf(line,
-		   "%15s all %d, align %u, pitch %u, largest %ux%u, pixels %x, accesses %x end%n",
-		   word, &all, &r.align, &r.pitch, &r.width, &r.height, &r.pixels, &r.accesses,
-		   &length) != 8 ||
-	    !length || line[length])
+	*rule = (struct image_rule){ .found = IMAGE_UNPROVED };
+	if (sscanf(line, "%15s%n", word, &length) != 1)
 		return false;
-	while (r.found < IMAGE_FOUNDS && strcmp(word, image_words[r.found]) != 0)
-		r.found++;
-	r.is_all = all;
-	*rule = r;
-	return r.found < IMAGE_FOUNDS && (all == 0 || all == 1) &&
-	       (r.align || r.found != IMAGE_ZERO_COPY) && !(r.accesses >> HOST_RULE_ACCESSES);
+	while (rule->found < IMAGE_FOUNDS && strcmp(word, image_words[rule->found]) != 0)
+		rule->found++;
+	if (rule->found == IMAGE_ZERO_COPY)
+		return image_rule_parse_zero_copy(line + length, rule);
+	return rule->found < IMAGE_FOUNDS && !line[length];
 }

@@ -58,7 +58,6 @@ static bool native_takes_others(const struct device *device, const char *extensi
 
 const struct method_ops method_native_ops = {
 	.name = "native",
-	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = native_probe,
 	.takes_others = native_takes_others,
 	.create_image = image_by_driver_create,

@@ -92,7 +92,7 @@ static void facts_end_section(struct facts_file *file, struct device *device)
 	const struct method_danger *danger;
 	unsigned int number = device->facts.begun;
 
-	while (file->with_images && file->is_written && (danger = method_danger(device, number++)))
+	while (file->is_written && (danger = method_danger(device, number++)))
 		facts_run_danger(file, device, danger);
 	alarm(LIMIT_S);
 	facts_write(file, FACTS_END);

@@ -56,5 +56,5 @@ static cl_int address_compiled(struct session *s, cl_mem buffer, uintptr_t *addr
 
 cl_int address_find(struct session *s, cl_mem buffer, uintptr_t *seen)
 {
-	return s->native ? address_native(s, buffer, seen) : address_compiled(s, buffer, seen);
+	return s->program ? address_compiled(s, buffer, seen) : address_native(s, buffer, seen);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "icd/layer.h"
+#include "icd/objects/memobj.h"
 #include "icd/selftest/address.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
@@ -32,8 +33,8 @@ static const size_t sizes[] = { 64u << 10, 1u << 20, 16u << 20, 256u << 20, 1u <
 
 struct host_test {
 	struct host_rule rule;
-	cl_int result; /* of the alignments: 1, 0 or an error */
-	bool is_cpu, native;
+	cl_int result; /* of whole pages: 1, 0 or an error */
+	bool is_cpu;
 	size_t page, largest; /* bytes: of a buffer of the device */
 	struct session session;
 	cl_device_id device;
@@ -46,13 +47,35 @@ struct sample {
 	size_t offset, size; /* bytes; the offset is from a page */
 };
 
+/* A part of a region, and the buffers over the part. */
+struct host_part {
+	struct import_region *region;
+	size_t offset, size;
+	cl_mem_flags flags; /* of the application's buffer */
+};
+
+/* The other buffer of one that is read, or written, alone does both. */
+static cl_mem host_create(cl_context context, bool reader, void *arg, cl_int *err)
+{
+	const struct host_part *part = arg;
+	const cl_mem_flags alone = reader ? CL_MEM_WRITE_ONLY : CL_MEM_READ_ONLY,
+			   flags = part->flags & alone ? (part->flags & ~alone) | CL_MEM_READ_WRITE
+						       : part->flags;
+	cl_mem mem = created_or_null(
+		next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, part->size,
+				    (unsigned char *)part->region->addr + part->offset, err),
+		err);
+
+	return memobj_holding(mem, part->region, err);
+}
+
 /* The kernel's address of a buffer over the memory.  1: it is the host's, 0: it is not, or an error. */
-static cl_int host_compare_address(struct host_test *t, struct rounds_part *part)
+static cl_int host_compare_address(struct host_test *t, struct host_part *part)
 {
 	unsigned char *const memory = (unsigned char *)part->region->addr + part->offset;
 	uintptr_t seen;
 	cl_int err;
-	cl_mem mem = rounds_part_create(t->session.context, true, part, &err);
+	cl_mem mem = host_create(t->session.context, part->flags & CL_MEM_READ_ONLY, part, &err);
 
 	if (!mem)
 		return err;
@@ -61,15 +84,23 @@ static cl_int host_compare_address(struct host_test *t, struct rounds_part *part
 	return err ? err : seen == (uintptr_t)memory;
 }
 
-static cl_int host_run_rounds(struct host_test *t, struct rounds_part *part)
+static cl_int host_run_rounds(struct host_test *t, struct host_part *part)
 {
-	return rounds_run_part(&t->session, part);
+	const struct rounds rounds = {
+		.bytes = (unsigned char *)part->region->addr + part->offset,
+		.shape = ROUNDS_BYTES(part->size),
+		.create = host_create,
+		.count = ROUNDS_DEFAULT,
+		.arg = part,
+	};
+
+	return rounds_run(&t->session, &rounds);
 }
 
 static cl_int host_try_alignment(struct host_test *t, struct import_region *region,
 				 const struct alignment *alignment)
 {
-	struct rounds_part part = {
+	struct host_part part = {
 		.region = region,
 		.offset = alignment->offset,
 		.size = alignment->size ? alignment->size : t->page,
@@ -82,33 +113,18 @@ static cl_int host_try_alignment(struct host_test *t, struct import_region *regi
 	return result;
 }
 
-/*
- * A driver may refuse loose alignments with an error that else means a shortage.  The alignment is to blame if
- * whole pages pass once more, and the alignment fails again.
- */
-static cl_int host_try_alignment_again(struct host_test *t, struct import_region *region,
-				       const struct alignment *alignment)
-{
-	cl_int result = host_try_alignment(t, region, &alignments[0]);
-
-	if (result != 1)
-		return CL_OUT_OF_RESOURCES;
-	result = host_try_alignment(t, region, alignment);
-	return selftest_is_transient(result) ? CL_INVALID_HOST_PTR : result;
-}
-
-/* Stops at the first alignment that fails.  The offset of the loosest that passes. */
+/* Stops at the first alignment that fails, or that the driver refuses.  The offset of the loosest that passes. */
 static size_t host_try_alignments(struct host_test *t, struct import_region *region)
 {
 	size_t offset = 0;
 
 	for (size_t i = 0; i < ALIGNMENTS; i++) {
 		const struct alignment *alignment = &alignments[i];
+		const cl_int result = host_try_alignment(t, region, alignment);
 
-		t->result = host_try_alignment(t, region, alignment);
-		if (i && selftest_is_transient(t->result))
-			t->result = host_try_alignment_again(t, region, alignment);
-		if (t->result != 1)
+		if (!i)
+			t->result = result;
+		if (result != 1)
 			break;
 		t->rule.align = alignment->align ? alignment->align : t->page;
 		offset = alignment->offset;
@@ -132,10 +148,10 @@ static bool host_try(struct host_test *t, const struct sample *sample)
 		.size = sample->size,
 		.is_sparse = t->rule.own_address,
 	};
-	struct rounds_part part = { .size = sample->size, .flags = sample->flags };
+	struct host_part part = { .size = sample->size, .flags = sample->flags };
 	cl_int result;
 
-	rounds_places(want.size, want.at);
+	rounds_places(&ROUNDS_BYTES(want.size), want.at);
 	if (!host_is_affordable(t, sample) || import_sample_kind(&want, &part.region))
 		return false;
 	result = (t->rule.own_address ? host_compare_address : host_run_rounds)(t, &part);
@@ -209,7 +225,7 @@ static void host_run(struct host_test *t)
 		t->result = CL_OUT_OF_HOST_MEMORY;
 		return;
 	}
-	t->result = session_begin(&t->session, &t->device, 1, t->native);
+	t->result = session_begin(&t->session, &t->device, 1);
 	if (!t->result)
 		host_try_all(t, region);
 	session_end(&t->session);
@@ -218,18 +234,15 @@ static void host_run(struct host_test *t)
 
 static enum tested host_judge(const struct host_test *t, char *why, size_t size)
 {
-	if (t->rule.align && !selftest_is_transient(t->result)) {
+	if (t->rule.align)
 		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu",
 			 t->rule.align);
-		return PASSED;
-	}
-	if (!t->result) {
+	else if (!t->result)
 		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
-		return FAILED;
-	}
-	snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with %s",
-		 cl_error_name(t->result));
-	return selftest_is_transient(t->result) ? UNTESTED : BROKEN;
+	else
+		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with %s",
+			 cl_error_name(t->result));
+	return session_judge(t->result);
 }
 
 static void host_ask_device(struct host_test *t)
@@ -240,7 +253,6 @@ static void host_ask_device(struct host_test *t)
 	next.clGetDeviceInfo(t->device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
 	next.clGetDeviceInfo(t->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
 	t->is_cpu = type & CL_DEVICE_TYPE_CPU;
-	t->native = !selftest_needs_compiler(t->device);
 	t->largest = bytes ? bytes : SIZE_MAX;
 }
 

@@ -9,9 +9,6 @@
 
 #include "icd/facts/facts.h"
 
-/* Of an image that is not zero copy. */
-#define NOTHING " all 0, align 0, pitch 0, largest 0x0, pixels 0, accesses 0 end\n"
-
 static const char whole[] =
 	"device 0 a device\n"
 	"host host_ptr 64 by self-test\n"
@@ -23,11 +20,17 @@ static const char whole[] =
 	"exporters 5\n"
 	"large_memory 0 died\n"
 	"images 1\n"
-	"image 0 unproved" NOTHING "image 1 unproved" NOTHING "image 2 unproved" NOTHING
-	"image 3 zero_copy all 0, align 64, pitch 4, largest 256x128, pixels 1f, "
-	"accesses fff end\n"
-	"image 4 copies" NOTHING "image 5 unproved" NOTHING "image 6 unproved" NOTHING
-	"image 7 unproved" NOTHING "image 8 unproved" NOTHING "image 9 unproved" NOTHING "end\n";
+	"image 0 unproved\n"
+	"image 1 unproved\n"
+	"image 2 unproved\n"
+	"image 3 zero_copy all 0, largest 256x128, accesses fff, rows 0:0 0:0 64:4 0:0 64:16 end\n"
+	"image 4 copies\n"
+	"image 5 unproved\n"
+	"image 6 unproved\n"
+	"image 7 unproved\n"
+	"image 8 unproved\n"
+	"image 9 unproved\n"
+	"end\n";
 
 static const struct facts known = {
 	.name = "a device",
@@ -39,7 +42,13 @@ static const struct facts known = {
 	.exporters = 5,
 	.large_why = "died",
 	.has_images = true,
-	.images = { [3] = { IMAGE_ZERO_COPY, false, 64, 4, 256, 128, 0x1f, 0xfff },
+	.images = { [3] = { IMAGE_ZERO_COPY,
+			    false,
+			    256,
+			    128,
+			    0xfff,
+			    { [2] = 64, [4] = 64 },
+			    { [2] = 4, [4] = 16 } },
 		    [4] = { .found = IMAGE_COPIES } },
 };
 
@@ -121,7 +130,7 @@ static const struct example {
 	    .exporters = 0xffffffff,
 	    .takes_large = true,
 	    .has_images = true,
-	    .images = { { IMAGE_ZERO_COPY, true, 1, 1, UINT_MAX, UINT_MAX, 1, 1 },
+	    .images = { { IMAGE_ZERO_COPY, true, UINT_MAX, UINT_MAX, 1, { 1 }, { 1 } },
 			[IMAGE_RULES - 1] = { .found = IMAGE_FATAL } } } },
 };
 
@@ -129,12 +138,13 @@ static void expect_same_images(const struct image_rule *a, const struct image_ru
 {
 	EXPECT_EQ(a->found, b->found);
 	EXPECT_EQ(a->is_all, b->is_all);
-	EXPECT_EQ(a->align, b->align);
-	EXPECT_EQ(a->pitch, b->pitch);
 	EXPECT_EQ(a->width, b->width);
 	EXPECT_EQ(a->height, b->height);
-	EXPECT_EQ(a->pixels, b->pixels);
 	EXPECT_EQ(a->accesses, b->accesses);
+	for (int i = 0; i < IMAGE_PIXELS; i++) {
+		EXPECT_EQ(a->align[i], b->align[i]);
+		EXPECT_EQ(a->pitch[i], b->pitch[i]);
+	}
 }
 
 TEST_EACH(inverse, struct example, examples, "What is written is read as it was.")
@@ -186,9 +196,13 @@ TEST(longest, "A section with the longest sentences and name has room, and is re
 	facts.rule.largest = SIZE_MAX;
 	/* Each line of an image may be there twice, and the first is shorter. */
 	for (int i = 0; i < IMAGE_RULES; i++)
-		facts.images[i] =
-			(struct image_rule){ IMAGE_ZERO_COPY, true,	1u << 31, 1u << 31,
-					     1u << 31,	      1u << 31, 31,	  0xfff };
+		facts.images[i] = (struct image_rule){ IMAGE_ZERO_COPY,
+						       true,
+						       1u << 31,
+						       1u << 31,
+						       0xfff,
+						       { 65536, 65536, 65536, 65536, 65536 },
+						       { 65536, 65536, 65536, 65536, 65536 } };
 	EXPECT(facts_put_section(&facts, FACTS_DEVICES - 1, text) +
 		       IMAGE_RULES * (size_t)IMAGE_RULE_LINE_SIZE <
 	       sizeof(text));
@@ -297,7 +311,9 @@ TEST_EACH(ended_by_image, struct image_end, image_ends,
 	char text[2 * sizeof(whole)];
 	struct facts_record *record;
 
-	snprintf(text, sizeof(text), "%.*simage 0 fatal" NOTHING "%s\nend\n",
+	snprintf(text, sizeof(text),
+		 "%.*simage 0 fatal\n"
+		 "%s\nend\n",
 		 (int)(strlen(whole) - strlen(FACTS_END)), whole, row->text);
 	record = facts_parse(text);
 	EXPECT(record);
@@ -316,7 +332,9 @@ TEST(last_line, "Of several lines of an image, the last counts.")
 	char text[2 * sizeof(whole)];
 	struct facts_record *record;
 
-	snprintf(text, sizeof(text), "%.*simage 3 fatal" NOTHING "end\n",
+	snprintf(text, sizeof(text),
+		 "%.*simage 3 fatal\n"
+		 "end\n",
 		 (int)(strlen(whole) - strlen(FACTS_END)), whole);
 	record = facts_parse(text);
 	EXPECT(record);
@@ -374,9 +392,11 @@ static const struct damage {
 	{ "test_without_name", "image2d 1\n", "test\n" },
 	{ "number_of_image", "image 3", "image 10" },
 	{ "word_of_image", "zero_copy all", "zero all" },
-	{ "image_cut", "fff end\nimage 4", "fff\nimage 4" },
-	{ "align_of_image", "all 0, align 64", "all 0, align 0" },
-	{ "accesses_of_image", "1f, accesses fff", "1f, accesses ffff" },
+	{ "image_cut", "16 end\nimage 4", "16\nimage 4" },
+	{ "align_of_image", "64:4", "65537:4" },
+	{ "pitch_of_image", "64:4", "64:65537" },
+	{ "rows_of_image", " 64:16", "" },
+	{ "accesses_of_image", "128, accesses fff", "128, accesses ffff" },
 };
 
 TEST_EACH(damaged, struct damage, damages, "A text with a damaged line is no record.")
@@ -468,19 +488,18 @@ static const struct outside {
 	struct image_shape image;
 	bool is_taken;
 } outsides[] = {
-	{ "inside", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 256, 128, 1028 }, true },
-	{ "no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 4, 3, 4 }, true },
-	{ "row", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 3 }, false },
-	{ "row_of_no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 0 }, false },
-	{ "address", { IMAGE_OF_MEMORY, true, 0, (void *)32, 4, 1, 1, 0 }, false },
-	{ "pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 16, 1, 1, 0 }, false },
-	{ "unknown_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 0, 1, 1, 0 }, false },
-	{ "width", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 257, 1, 0 }, false },
-	{ "height", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 1, 129, 0 }, false },
-	{ "gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 1, 2, 2 }, false },
-	{ "access", { IMAGE_OF_MEMORY, true, CL_MEM_READ_ONLY, (void *)64, 4, 1, 1, 0 }, false },
-	{ "other_object", { IMAGE_OF_BUFFER, true, 0, (void *)64, 4, 1, 1, 0 }, false },
-	{ "other_type", { IMAGE_OF_MEMORY, false, 0, (void *)64, 4, 1, 1, 0 }, false },
+	{ "inside", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 256, 128, 1032 }, true },
+	{ "no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 4, 3, 16 }, true },
+	{ "row", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 3, 3, 12 }, false },
+	{ "address", { IMAGE_OF_MEMORY, true, 0, (void *)32, 4, 2, 1, 8 }, false },
+	{ "pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 8, 1, 1, 8 }, false },
+	{ "large_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 32, 1, 1, 32 }, false },
+	{ "row_of_other_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 16, 1, 1, 24 }, false },
+	{ "width", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 258, 1, 1032 }, false },
+	{ "height", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 2, 129, 8 }, false },
+	{ "access", { IMAGE_OF_MEMORY, true, CL_MEM_READ_ONLY, (void *)64, 4, 2, 1, 8 }, false },
+	{ "other_object", { IMAGE_OF_BUFFER, true, 0, (void *)64, 4, 2, 1, 8 }, false },
+	{ "other_type", { IMAGE_OF_MEMORY, false, 0, (void *)64, 4, 2, 1, 8 }, false },
 };
 
 TEST_EACH_PAIR(
@@ -490,7 +509,7 @@ TEST_EACH_PAIR(
 	struct image_rule rules[IMAGE_RULES] = { [3] = known.images[3] };
 	const bool is_other = row->image.from != IMAGE_OF_MEMORY || !row->image.is_2d;
 
-	rules[3].pixels = 15;
+	rules[3].pitch[2] = 8;
 	rules[3].accesses = 1u << host_rule_access(0);
 	rules[3].is_all = column->is_all;
 	EXPECT_EQ(image_rule_check(rules, &row->image),

@@ -185,9 +185,7 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaq
 			buffer->handle = mem;
 			return err;
 		}
-		backing = backing_create(mem);
-		if (!backing)
-			return CL_OUT_OF_HOST_MEMORY;
+		return part_create_alone(mem, flags, opaque->offset, region->size, buffer);
 	}
 	err = part_create(backing, flags, opaque->offset, region->size, buffer);
 	if (err)

@@ -51,39 +51,28 @@ static const char *host_rule_kind_name(enum import_kind kind)
 	return names[kind];
 }
 
-/* Logs the property that is outside the rule. */
-static void host_rule_explain(const struct host_rule *rule, unsigned int kinds, unsigned int access,
-			      const void *addr, size_t size)
-{
-	if (!rule->align) {
-		log_error("host memory is not zero copy on this device");
-	} else if (((uintptr_t)addr | size) & (rule->align - 1)) {
-		log_error("%zu bytes at %p are not proved to be zero copy on this device, which "
-			  "takes multiples of %zu bytes",
-			  size, addr, rule->align);
-	} else if (kinds & ~rule->kinds) {
-		const int kind = __builtin_ctz(kinds & ~rule->kinds);
-
-		log_error("%s is not proved to be zero copy on this device",
-			  host_rule_kind_name((enum import_kind)kind));
-	} else if (!(rule->accesses & 1u << access)) {
-		log_error("%s is not proved to be zero copy on this device",
-			  cl_mem_flags_names(host_rule_flags(access)));
-	} else {
-		log_error("%zu bytes are not proved to be zero copy on this device: %zu bytes are",
-			  size, rule->largest);
-	}
-}
-
 cl_int host_rule_check_each(const struct host_rule *rule, unsigned int kinds, cl_mem_flags flags,
 			    const void *addr, size_t size)
 {
-	const unsigned int access = host_rule_access(flags);
+	const unsigned int access = host_rule_access(flags), others = kinds & ~rule->kinds;
 
-	if (!(((uintptr_t)addr | size) & (rule->align - 1)) && !(kinds & ~rule->kinds) &&
-	    rule->accesses & 1u << access && size <= rule->largest)
+	if (!rule->align)
+		log_error("host memory is not zero copy on this device");
+	else if (((uintptr_t)addr | size) & (rule->align - 1))
+		log_error("%zu bytes at %p are not proved to be zero copy on this device, which "
+			  "takes multiples of %zu bytes",
+			  size, addr, rule->align);
+	else if (others)
+		log_error("%s is not proved to be zero copy on this device",
+			  host_rule_kind_name((enum import_kind)__builtin_ctz(others)));
+	else if (!(rule->accesses & 1u << access))
+		log_error("%s is not proved to be zero copy on this device",
+			  cl_mem_flags_names(host_rule_flags(access)));
+	else if (size > rule->largest)
+		log_error("%zu bytes are not proved to be zero copy on this device: %zu bytes are",
+			  size, rule->largest);
+	else
 		return CL_SUCCESS;
-	host_rule_explain(rule, kinds, access, addr, size);
 	return CL_INVALID_OPERATION;
 }
 

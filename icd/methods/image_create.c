@@ -62,16 +62,6 @@ static cl_int image_allow(const struct image_plan *p, enum image_from from)
 	return err;
 }
 
-static cl_mem image_make(const struct image_request *r, cl_mem_flags flags,
-			 const cl_image_desc *desc, void *host_ptr, cl_int *err)
-{
-	cl_mem image = image_by_driver(r, flags, desc, host_ptr, err);
-
-	if (!is_created(image, *err))
-		image_refused_by_driver(r, flags, *err);
-	return image;
-}
-
 /* @mem holds the memory, and is released if that fails. */
 static cl_mem image_watch(cl_mem mem, const struct memobj *parent, cl_int *err)
 {
@@ -93,7 +83,7 @@ static cl_mem image_create_over_memory(const struct image_plan *p, cl_int *err)
 	if (*err)
 		return NULL;
 	desc.mem_object = NULL;
-	image = image_make(p->request, p->flags | CL_MEM_USE_HOST_PTR, &desc, p->addr, err);
+	image = image_by_driver(p->request, p->flags | CL_MEM_USE_HOST_PTR, &desc, p->addr, err);
 	return image_watch(created_or_null(image, err), p->parent, err);
 }
 
@@ -118,7 +108,7 @@ static cl_mem image_create_on_backing(const struct image_plan *p, cl_int *err)
 				      p->parent, err);
 	if (!desc.mem_object)
 		return NULL;
-	image = created_or_null(image_make(p->request, p->flags, &desc, NULL, err), err);
+	image = created_or_null(image_by_driver(p->request, p->flags, &desc, NULL, err), err);
 	next.clReleaseMemObject(desc.mem_object);
 	return image;
 }
@@ -134,7 +124,8 @@ static cl_mem image_create_by_driver(const struct image_plan *p, enum image_from
 	log_resume(*err && !*hides_parent);
 	if (*hides_parent)
 		return image_create_on_backing(p, err);
-	return *err ? NULL : image_make(p->request, p->request->flags, p->request->desc, NULL, err);
+	return *err ? NULL
+		    : image_by_driver(p->request, p->request->flags, p->request->desc, NULL, err);
 }
 
 cl_mem image_create(struct context *context, const struct memobj *parent,
@@ -153,7 +144,7 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 		return NULL;
 	/* An image of an image shows the bytes of an allowed image. */
 	if (p.of.type != CL_MEM_OBJECT_BUFFER)
-		return image_make(r, r->flags, r->desc, r->host_ptr, err);
+		return image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
 	*err = image_check(r, &p.of, p.addr);
 	if (!*err && !context) {
 		log_error("the context is gone, or its record had no memory");

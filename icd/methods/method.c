@@ -70,10 +70,8 @@ static void method_probe_type(struct device *device, const char *extensions, enu
 
 static void method_probe_others(struct device *device, const char *extensions)
 {
-	for (size_t i = 0; i < ROWS && !device->others; i++)
-		if (rows[IMPORT_HOST][i]->takes_others &&
-		    rows[IMPORT_HOST][i]->takes_others(device, extensions))
-			device->others = rows[IMPORT_HOST][i];
+	if (native_takes_others(device, extensions))
+		device->others = &method_native_ops;
 }
 
 static void method_log(const struct device *device)

@@ -91,12 +91,6 @@ struct method_ops {
 		      struct method *method);
 
 	/*
-	 * NULL, or whether the driver may know types of memory that the layer does not know.  With
-	 * create NULL: the driver gets the application's arguments.
-	 */
-	bool (*takes_others)(const struct device *device, const char *extensions);
-
-	/*
 	 * A buffer over a region, which is unknown to other threads, or an error, logged: the driver's, or the
 	 * devices are not proved to take such memory for a buffer of @flags, which are valid and hold no
 	 * CL_MEM_USE_HOST_PTR.  @context: how->context, or a test's of the same devices.
@@ -162,6 +156,10 @@ struct method_ops {
 };
 
 extern const struct method_ops method_native_ops;
+
+/* Whether the driver may know types of memory that the layer does not know: it gets the application's arguments. */
+bool native_takes_others(const struct device *device, const char *extensions);
+
 extern const struct method_ops method_opaque_fd_ops;
 extern const struct method_ops method_host_ptr_ops;
 extern const struct method_ops method_khr_ops;

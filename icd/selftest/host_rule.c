@@ -14,17 +14,17 @@
 #include "icd/selftest/selftest.h"
 #include "util/cl_names.h"
 
-#define ALIGNMENTS 3
 #define SMALL 4096 /* bytes: of memory that is tried for its access or kind */
 
-/* Memory is aligned so, and no more. */
+/* Memory is aligned so, and no more.  A page comes first. */
 static const struct alignment {
-	size_t align, offset, size; /* 0: a page */
-} alignments[ALIGNMENTS] = {
-	{ 0, 0, 0 },
+	size_t align, offset, size; /* bytes */
+} alignments[] = {
 	{ 64, 64, 192 },
 	{ 1, 129, 77 },
 };
+
+#define ALIGNMENTS (sizeof(alignments) / sizeof(alignments[0]))
 
 /* Most imports are frames and weights: the largest is the most memory that a test takes. */
 static const size_t sizes[] = { 64u << 10, 1u << 20, 16u << 20, 256u << 20, 1u << 30 };
@@ -33,103 +33,58 @@ static const size_t sizes[] = { 64u << 10, 1u << 20, 16u << 20, 256u << 20, 1u <
 
 struct host_test {
 	struct host_rule rule;
-	cl_int result; /* of whole pages: 1, 0 or an error */
 	bool is_cpu;
 	size_t page, largest; /* bytes: of a buffer of the device */
 	struct session session;
 	cl_device_id device;
 };
 
-/* Memory to try, and the buffer over it. */
+/* Memory to try, and the application's buffer over it. */
 struct sample {
 	enum import_kind kind;
 	cl_mem_flags flags;
 	size_t offset, size; /* bytes; the offset is from a page */
-};
-
-/* A part of a region, and the buffers over the part. */
-struct host_part {
 	struct import_region *region;
-	size_t offset, size;
-	cl_mem_flags flags; /* of the application's buffer */
 };
 
-/* The other buffer of one that is read, or written, alone does both. */
 static cl_mem host_create(cl_context context, bool reader, void *arg, cl_int *err)
 {
-	const struct host_part *part = arg;
-	const cl_mem_flags alone = reader ? CL_MEM_WRITE_ONLY : CL_MEM_READ_ONLY,
-			   flags = part->flags & alone ? (part->flags & ~alone) | CL_MEM_READ_WRITE
-						       : part->flags;
+	const struct sample *sample = arg;
 	cl_mem mem = created_or_null(
-		next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, part->size,
-				    (unsigned char *)part->region->addr + part->offset, err),
+		next.clCreateBuffer(context,
+				    rounds_flags(sample->flags, reader) | CL_MEM_USE_HOST_PTR,
+				    sample->size, sample->region->addr, err),
 		err);
 
-	return memobj_holding(mem, part->region, err);
+	return memobj_holding(mem, sample->region, err);
 }
 
 /* The kernel's address of a buffer over the memory.  1: it is the host's, 0: it is not, or an error. */
-static cl_int host_compare_address(struct host_test *t, struct host_part *part)
+static cl_int host_compare_address(struct host_test *t, struct sample *sample)
 {
-	unsigned char *const memory = (unsigned char *)part->region->addr + part->offset;
 	uintptr_t seen;
 	cl_int err;
-	cl_mem mem = host_create(t->session.context, part->flags & CL_MEM_READ_ONLY, part, &err);
+	cl_mem mem =
+		host_create(t->session.context, sample->flags & CL_MEM_READ_ONLY, sample, &err);
 
 	if (!mem)
 		return err;
 	err = address_find(&t->session, mem, &seen);
 	next.clReleaseMemObject(mem);
-	return err ? err : seen == (uintptr_t)memory;
+	return err ? err : seen == (uintptr_t)sample->region->addr;
 }
 
-static cl_int host_run_rounds(struct host_test *t, struct host_part *part)
+static cl_int host_run_rounds(struct host_test *t, struct sample *sample)
 {
 	const struct rounds rounds = {
-		.bytes = (unsigned char *)part->region->addr + part->offset,
-		.shape = ROUNDS_BYTES(part->size),
+		.bytes = sample->region->addr,
+		.shape = ROUNDS_BYTES(sample->size),
 		.create = host_create,
 		.count = ROUNDS_DEFAULT,
-		.arg = part,
+		.arg = sample,
 	};
 
 	return rounds_run(&t->session, &rounds);
-}
-
-static cl_int host_try_alignment(struct host_test *t, struct import_region *region,
-				 const struct alignment *alignment)
-{
-	struct host_part part = {
-		.region = region,
-		.offset = alignment->offset,
-		.size = alignment->size ? alignment->size : t->page,
-		.flags = CL_MEM_READ_WRITE,
-	};
-	cl_int result = host_run_rounds(t, &part);
-
-	if (result == 1 && t->is_cpu)
-		t->rule.own_address = host_compare_address(t, &part) == 1;
-	return result;
-}
-
-/* Stops at the first alignment that fails, or that the driver refuses.  The offset of the loosest that passes. */
-static size_t host_try_alignments(struct host_test *t, struct import_region *region)
-{
-	size_t offset = 0;
-
-	for (size_t i = 0; i < ALIGNMENTS; i++) {
-		const struct alignment *alignment = &alignments[i];
-		const cl_int result = host_try_alignment(t, region, alignment);
-
-		if (!i)
-			t->result = result;
-		if (result != 1)
-			break;
-		t->rule.align = alignment->align ? alignment->align : t->page;
-		offset = alignment->offset;
-	}
-	return offset;
 }
 
 /* A driver may take all memory of a buffer; a test must not take the machine's. */
@@ -139,33 +94,71 @@ static bool host_is_affordable(const struct host_test *t, const struct sample *s
 	       (t->rule.own_address || sample->size <= import_memory_available() / 2);
 }
 
-/* Whether such memory is zero copy.  Memory that cannot be made, or that the driver refuses, is not. */
-static bool host_try(struct host_test *t, const struct sample *sample)
+/* 1: such memory is zero copy, 0: it is not, or an error.  Memory that cannot be made is not. */
+static cl_int host_run(struct host_test *t, struct sample sample)
 {
 	struct import_sample_want want = {
-		.kind = sample->kind,
-		.offset = sample->offset,
-		.size = sample->size,
+		.kind = sample.kind,
+		.offset = sample.offset,
+		.size = sample.size,
 		.is_sparse = t->rule.own_address,
 	};
-	struct host_part part = { .size = sample->size, .flags = sample->flags };
 	cl_int result;
 
 	rounds_places(&ROUNDS_BYTES(want.size), want.at);
-	if (!host_is_affordable(t, sample) || import_sample_kind(&want, &part.region))
-		return false;
-	result = (t->rule.own_address ? host_compare_address : host_run_rounds)(t, &part);
-	import_put(part.region);
+	if (!host_is_affordable(t, &sample) || import_sample_kind(&want, &sample.region))
+		return CL_OUT_OF_HOST_MEMORY;
+	result = (t->rule.own_address ? host_compare_address : host_run_rounds)(t, &sample);
+	import_put(sample.region);
 	if (!result)
 		t->rule.own_address = false;
-	return result == 1;
+	return result;
+}
+
+static bool host_try(struct host_test *t, const struct sample *sample)
+{
+	return host_run(t, *sample) == 1;
+}
+
+/* Whole pages, by data; and the kernel's address on a CPU.  1: zero copy, 0: not, or an error. */
+static cl_int host_try_page(struct host_test *t)
+{
+	const struct sample page = { .flags = CL_MEM_READ_WRITE, .size = t->page };
+	const cl_int result = host_run(t, page);
+
+	if (result != 1)
+		return result;
+	t->rule.align = t->page;
+	t->rule.own_address = t->is_cpu;
+	t->rule.own_address = t->is_cpu && host_try(t, &page);
+	return 1;
+}
+
+/* Stops at the first alignment that fails, or that the driver refuses.  The offset of the loosest that passes. */
+static size_t host_try_alignments(struct host_test *t)
+{
+	const bool own_address = t->rule.own_address;
+	size_t offset = 0;
+
+	for (size_t i = 0; i < ALIGNMENTS; i++) {
+		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE,
+					       alignments[i].offset, alignments[i].size, NULL };
+
+		if (!host_try(t, &sample)) {
+			t->rule.own_address = own_address;
+			break;
+		}
+		t->rule.align = alignments[i].align;
+		offset = alignments[i].offset;
+	}
+	return offset;
 }
 
 static void host_try_accesses(struct host_test *t, size_t offset)
 {
 	for (unsigned int access = 0; access < HOST_RULE_ACCESSES; access++) {
 		const struct sample sample = { IMPORT_ANONYMOUS, host_rule_flags(access), offset,
-					       SMALL };
+					       SMALL, NULL };
 
 		if (host_try(t, &sample))
 			t->rule.accesses |= 1u << access;
@@ -193,7 +186,8 @@ static void host_try_sizes(struct host_test *t)
 {
 	t->rule.largest = t->page;
 	for (size_t i = 0; i < SIZES; i++) {
-		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i] };
+		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i],
+					       NULL };
 
 		if (!host_try(t, &sample))
 			return;
@@ -201,48 +195,18 @@ static void host_try_sizes(struct host_test *t)
 	}
 }
 
-static void host_try_all(struct host_test *t, struct import_region *region)
+static cl_int host_try_all(struct host_test *t)
 {
-	const size_t offset = host_try_alignments(t, region);
+	const cl_int result = host_try_page(t);
+	size_t offset;
 
-	if (!t->rule.align)
-		return;
+	if (result != 1)
+		return result;
+	offset = host_try_alignments(t);
 	host_try_accesses(t, offset);
 	host_try_kinds(t, offset);
 	host_try_sizes(t);
-}
-
-static void host_run(struct host_test *t)
-{
-	const struct import_sample_want want = {
-		.kind = IMPORT_ANONYMOUS,
-		.size = t->page,
-		.is_sparse = true,
-	};
-	struct import_region *region;
-
-	if (import_sample_kind(&want, &region)) {
-		t->result = CL_OUT_OF_HOST_MEMORY;
-		return;
-	}
-	t->result = session_begin(&t->session, &t->device, 1);
-	if (!t->result)
-		host_try_all(t, region);
-	session_end(&t->session);
-	import_put(region);
-}
-
-static enum tested host_judge(const struct host_test *t, char *why, size_t size)
-{
-	if (t->rule.align)
-		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu",
-			 t->rule.align);
-	else if (!t->result)
-		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
-	else
-		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with %s",
-			 cl_error_name(t->result));
-	return session_judge(t->result);
+	return result;
 }
 
 static void host_ask_device(struct host_test *t)
@@ -259,9 +223,21 @@ static void host_ask_device(struct host_test *t)
 enum tested selftest_host_rule(cl_device_id device, struct host_rule *rule, char *why, size_t size)
 {
 	struct host_test t = { .page = (size_t)sysconf(_SC_PAGESIZE), .device = device };
+	cl_int result;
 
 	host_ask_device(&t);
-	host_run(&t);
+	result = session_begin(&t.session, &t.device, 1);
+	if (!result)
+		result = host_try_all(&t);
+	session_end(&t.session);
 	*rule = t.rule;
-	return host_judge(&t, why, size);
+	if (result == 1)
+		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu",
+			 rule->align);
+	else if (!result)
+		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
+	else
+		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with %s",
+			 cl_error_name(result));
+	return session_judge(result);
 }

@@ -100,6 +100,13 @@ void rounds_places(const struct rounds_shape *shape, size_t at[ROUNDS_PLACES])
 		at[i] = rounds_offset(shape, at[i]);
 }
 
+cl_mem_flags rounds_flags(cl_mem_flags flags, bool reader)
+{
+	const cl_mem_flags alone = reader ? CL_MEM_WRITE_ONLY : CL_MEM_READ_ONLY;
+
+	return flags & alone ? (flags & ~alone) | CL_MEM_READ_WRITE : flags;
+}
+
 /* In each round another place is the first. */
 static struct rounds_order rounds_order(const struct rounds *r, unsigned int round)
 {

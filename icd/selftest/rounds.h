@@ -48,6 +48,12 @@ struct rounds {
 /* On each device of the session.  Returns 1: zero copy, 0: not, or an error of OpenCL. */
 cl_int rounds_run(struct session *s, const struct rounds *rounds);
 
+/*
+ * The flags of an object in place of the application's with @flags: the kernel has to write through one and read by the
+ * other, the @reader, whatever the application's kernels do.
+ */
+cl_mem_flags rounds_flags(cl_mem_flags flags, bool reader);
+
 /* The first, the middle and the last element, in bytes from the first. */
 void rounds_places(const struct rounds_shape *shape, size_t at[ROUNDS_PLACES]);
 

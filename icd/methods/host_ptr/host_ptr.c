@@ -65,7 +65,7 @@ static bool host_ptr_test(struct device *device, struct method *method)
 	found = selftest_host_rule(device->id, &device->facts.rule, method->why,
 				   sizeof(method->why));
 	method->align = device->facts.rule.align;
-	device->facts.is_best &= device->facts.rule.own_address;
+	device->facts.is_best &= device->facts.rule.own_address && method->align == 1;
 	method->unknown = found == UNTESTED;
 	return found == PASSED;
 }

@@ -49,12 +49,10 @@ cl_int khr_enqueue_acquire(cl_command_queue queue, cl_uint count, const cl_mem *
 			   cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	const struct extensions *driver;
-	cl_int err = extensions_of_queue(queue, &driver);
+	const cl_int err = extensions_of_queue(queue, &driver);
 
-	if (err)
-		return err;
-	if (!driver->clEnqueueAcquireExternalMemObjectsKHR)
-		return CL_INVALID_COMMAND_QUEUE;
+	if (err || !driver->clEnqueueAcquireExternalMemObjectsKHR)
+		return err ? err : CL_INVALID_COMMAND_QUEUE;
 	return driver->clEnqueueAcquireExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
 							     event);
 }
@@ -63,12 +61,10 @@ cl_int khr_enqueue_release(cl_command_queue queue, cl_uint count, const cl_mem *
 			   cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	const struct extensions *driver;
-	cl_int err = extensions_of_queue(queue, &driver);
+	const cl_int err = extensions_of_queue(queue, &driver);
 
-	if (err)
-		return err;
-	if (!driver->clEnqueueReleaseExternalMemObjectsKHR)
-		return CL_INVALID_COMMAND_QUEUE;
+	if (err || !driver->clEnqueueReleaseExternalMemObjectsKHR)
+		return err ? err : CL_INVALID_COMMAND_QUEUE;
 	return driver->clEnqueueReleaseExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
 							     event);
 }

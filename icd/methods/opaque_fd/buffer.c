@@ -38,7 +38,6 @@ const struct opaque_device *opaque_device_get(const struct device *device)
 	if (!mine)
 		return found;
 	mine->id = device->id;
-	mine->align = device->base_align;
 	mine->largest = opaque_largest_buffer(device->id);
 	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, mine->uuid,
 				 NULL)) {

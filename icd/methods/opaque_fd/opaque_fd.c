@@ -39,7 +39,9 @@ static bool opaque_fd_is_discrete(cl_device_id id)
 static enum tested opaque_fd_test_exporter(struct device *device, const unsigned char *uuid,
 					   unsigned int exporter)
 {
-	const struct context_import how = { .ops = &method_opaque_fd_ops, .device = device };
+	const struct context_import how = { .ops = &method_opaque_fd_ops,
+					    .device = device,
+					    .base_align = device->base_align };
 	struct import_opaque opaque = { .fd = -1 };
 	struct import_region *region;
 	enum tested found;
@@ -152,7 +154,7 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 	err = error_to_cl(import_opaque(region, device->uuid, &region->opaque, &opaque));
 	if (err)
 		return err;
-	err = part_check_offset(region, opaque.offset, device->align);
+	err = part_check_offset(region, opaque.offset, how->base_align);
 	if (!err)
 		err = large_check(how->device, &opaque);
 	if (!err)

@@ -36,19 +36,19 @@
 /* Sentences. */
 static const char *const khr_says[IMPORT_TYPES][NO_SAMPLE + 1] = {
 	[IMPORT_HOST] = {
-		[UNTESTED] = COPIES "the self-test of pages as dma-bufs by " EXTENSION " could not run",
-		[PASSED] = "pages as dma-bufs by " EXTENSION " are zero copy by self-test",
-		[FAILED] = COPIES "pages as dma-bufs are not zero copy",
-		[BROKEN] = COPIES "the device refuses pages as dma-bufs by " EXTENSION,
-		[NO_SAMPLE] = COPIES "nobody makes a dma-buf of pages (/dev/gdmabuf, /dev/udmabuf)",
+		[UNTESTED] = (COPIES "the self-test of pages as dma-bufs by " EXTENSION " could not run"),
+		[PASSED] = ("pages as dma-bufs by " EXTENSION " are zero copy by self-test"),
+		[FAILED] = (COPIES "pages as dma-bufs are not zero copy"),
+		[BROKEN] = (COPIES "the device refuses pages as dma-bufs by " EXTENSION),
+		[NO_SAMPLE] = (COPIES "nobody makes a dma-buf of pages (/dev/gdmabuf, /dev/udmabuf)"),
 	},
 	[IMPORT_DMABUF] = {
-		[UNTESTED] = "the self-test of dma-bufs by " EXTENSION " could not run",
-		[PASSED] = "dma-bufs by " EXTENSION " are zero copy by self-test",
-		[FAILED] = "the device takes a dma-buf by " EXTENSION " and works on other memory",
-		[BROKEN] = "the device refuses a dma-buf by " EXTENSION,
-		[NO_SAMPLE] = "dma-bufs by " EXTENSION " are not proved: climport can make none for a "
-			      "self-test (/dev/udmabuf, /dev/dma_heap/system)",
+		[UNTESTED] = ("the self-test of dma-bufs by " EXTENSION " could not run"),
+		[PASSED] = ("dma-bufs by " EXTENSION " are zero copy by self-test"),
+		[FAILED] = ("the device takes a dma-buf by " EXTENSION " and works on other memory"),
+		[BROKEN] = ("the device refuses a dma-buf by " EXTENSION),
+		[NO_SAMPLE] = ("dma-bufs by " EXTENSION " are not proved: climport can make none for a "
+			      "self-test (/dev/udmabuf, /dev/dma_heap/system)"),
 	},
 };
 

@@ -112,9 +112,9 @@ static void method_test_image(struct device *device, unsigned int image)
 		!selftest_image(device, ops, image, &device->facts.images[image]);
 }
 
-#define IMAGE(name, method, image)                                                 \
-	{                                                                          \
-		name, &method, true, method_expect_image, method_test_image, image \
+#define IMAGE(name, method, image)                                                   \
+	{                                                                            \
+		name, &(method), true, method_expect_image, method_test_image, image \
 	}
 
 /* In the order in which they run: images from the harmless to what drivers do not survive. */

@@ -3,25 +3,12 @@
 
 #include <stdint.h>
 
+#include "util/cl_names.h"
 #include "util/log.h"
 
-struct access {
-	cl_mem_flags flag;
-	const char *name;
-};
-
-static const struct access of_kernels[] = {
-	{ CL_MEM_READ_ONLY, "CL_MEM_READ_ONLY" },
-	{ CL_MEM_WRITE_ONLY, "CL_MEM_WRITE_ONLY" },
-	{ CL_MEM_READ_WRITE, "CL_MEM_READ_WRITE" },
-};
-
-static const struct access of_host[] = {
-	{ 0, "" },
-	{ CL_MEM_HOST_READ_ONLY, " | CL_MEM_HOST_READ_ONLY" },
-	{ CL_MEM_HOST_WRITE_ONLY, " | CL_MEM_HOST_WRITE_ONLY" },
-	{ CL_MEM_HOST_NO_ACCESS, " | CL_MEM_HOST_NO_ACCESS" },
-};
+static const cl_mem_flags of_kernels[] = { CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_READ_WRITE };
+static const cl_mem_flags of_host[] = { 0, CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY,
+					CL_MEM_HOST_NO_ACCESS };
 
 #define HOST_ACCESSES (sizeof(of_host) / sizeof(of_host[0]))
 
@@ -32,14 +19,14 @@ unsigned int host_rule_access(cl_mem_flags flags)
 								: 2;
 	unsigned int host = HOST_ACCESSES - 1;
 
-	while (host && !(flags & of_host[host].flag))
+	while (host && !(flags & of_host[host]))
 		host--;
 	return kernel * HOST_ACCESSES + host;
 }
 
 cl_mem_flags host_rule_flags(unsigned int access)
 {
-	return of_kernels[access / HOST_ACCESSES].flag | of_host[access % HOST_ACCESSES].flag;
+	return of_kernels[access / HOST_ACCESSES] | of_host[access % HOST_ACCESSES];
 }
 
 /* Part of a sentence. */
@@ -62,40 +49,27 @@ static const char *host_rule_kind_name(enum import_kind kind)
 	return names[kind];
 }
 
-/* Logs the property that is outside the rule. */
-static void host_rule_explain(const struct host_rule *rule, unsigned int kinds, unsigned int access,
-			      const void *addr, size_t size)
-{
-	if (!rule->align) {
-		log_error("host memory is not zero copy on this device");
-	} else if (((uintptr_t)addr | size) & (rule->align - 1)) {
-		log_error("%zu bytes at %p are not proved to be zero copy on this device, which "
-			  "takes "
-			  "multiples of %zu bytes",
-			  size, addr, rule->align);
-	} else if (kinds & ~rule->kinds) {
-		const int kind = __builtin_ctz(kinds & ~rule->kinds);
-
-		log_error("%s is not proved to be zero copy on this device",
-			  host_rule_kind_name((enum import_kind)kind));
-	} else if (!(rule->accesses & 1u << access)) {
-		log_error("%s%s is not proved to be zero copy on this device",
-			  of_kernels[access / HOST_ACCESSES].name,
-			  of_host[access % HOST_ACCESSES].name);
-	} else {
-		log_error("%zu bytes are not proved to be zero copy on this device: %zu bytes are",
-			  size, rule->largest);
-	}
-}
-
 cl_int host_rule_check_each(const struct host_rule *rule, unsigned int kinds, cl_mem_flags flags,
 			    const void *addr, size_t size)
 {
-	const unsigned int access = host_rule_access(flags);
+	const unsigned int access = host_rule_access(flags), others = kinds & ~rule->kinds;
 
-	if (!(((uintptr_t)addr | size) & (rule->align - 1)) && !(kinds & ~rule->kinds) &&
-	    rule->accesses & 1u << access && size <= rule->largest)
+	if (!rule->align)
+		log_error("host memory is not zero copy on this device");
+	else if (((uintptr_t)addr | size) & (rule->align - 1))
+		log_error("%zu bytes at %p are not proved to be zero copy on this device, which "
+			  "takes multiples of %zu bytes",
+			  size, addr, rule->align);
+	else if (others)
+		log_error("%s is not proved to be zero copy on this device",
+			  host_rule_kind_name((enum import_kind)__builtin_ctz(others)));
+	else if (!(rule->accesses & 1u << access))
+		log_error("%s is not proved to be zero copy on this device",
+			  cl_mem_flags_names(host_rule_flags(access)));
+	else if (size > rule->largest)
+		log_error("%zu bytes are not proved to be zero copy on this device: %zu bytes are",
+			  size, rule->largest);
+	else
 		return CL_SUCCESS;
-	host_rule_explain(rule, kinds, access, addr, size);
 	return CL_INVALID_OPERATION;
 }

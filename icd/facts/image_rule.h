@@ -6,8 +6,9 @@
  * picture is wrong, and no call fails.  Or it dies.  So the self-test (selftest/image.c) makes images over memory of
  * climport's own, and what it has seen is the rule.  Other images are refused.
  *
- * Bytes are in question, so formats are tried by the size of a pixel.  The kind of memory and its size are the
- * buffer's to prove (host_rule.h).
+ * Bytes are in question, so formats are tried by the size of a pixel.  A driver may count addresses and rows in bytes
+ * or in pixels, so both are tried for each size.  The kind of memory and its size are the buffer's to prove
+ * (host_rule.h).
  */
 #ifndef ICD_FACTS_IMAGE_RULE_H
 #define ICD_FACTS_IMAGE_RULE_H
@@ -27,6 +28,11 @@ enum image_from {
 	IMAGE_FROMS,
 };
 
+static inline bool image_is_of_part(enum image_from from)
+{
+	return from == IMAGE_OF_SUB_BUFFER || from == IMAGE_OF_PART_OF_DMABUF;
+}
+
 /* 1D images (of buffers) and 2D images of each of them have a rule, with this number. */
 #define IMAGE_RULE(from, is_2d) (2u * (from) + (is_2d))
 #define IMAGE_RULES (2 * IMAGE_FROMS)
@@ -39,15 +45,17 @@ enum image_found {
 	IMAGE_FOUNDS,
 };
 
+#define IMAGE_PIXELS 5		  /* sizes of a pixel: 1, 2, 4, 8 and 16 bytes */
+#define IMAGE_LARGEST_UNIT 65536u /* bytes: the largest page */
+
 struct image_rule {
 	enum image_found found;
 	/* Of IMAGE_ZERO_COPY. */
-	bool is_all;		    /* all images: those below are examples */
-	unsigned int align;	    /* bytes: of the memory's address */
-	unsigned int pitch;	    /* bytes: of rows with a gap behind; 0: rows have no gap */
-	unsigned int width, height; /* pixels: the largest */
-	unsigned int pixels;	    /* the sum of the sizes of a pixel, in bytes */
-	unsigned int accesses;	    /* 1 << host_rule_access() */
+	bool is_all;			  /* all images: those below are examples */
+	unsigned int width, height;	  /* pixels: the largest */
+	unsigned int accesses;		  /* 1 << host_rule_access() */
+	unsigned int align[IMAGE_PIXELS]; /* bytes: of the memory's address; 0: no such pixels */
+	unsigned int pitch[IMAGE_PIXELS]; /* bytes: of rows, with a gap behind or without */
 };
 
 /* An image to be made. */
@@ -56,8 +64,8 @@ struct image_shape {
 	bool is_2d;
 	cl_mem_flags flags;
 	const void *addr;	     /* the first byte of the buffer or, of a part, of the whole */
-	size_t pixel;		     /* bytes; 0: unknown */
-	size_t width, height, pitch; /* 1D: the height is 1; pitch 0: no gap */
+	size_t pixel;		     /* bytes: a power of two */
+	size_t width, height, pitch; /* 1D: the height is 1 */
 };
 
 /**

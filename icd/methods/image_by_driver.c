@@ -11,15 +11,6 @@
 
 #define IMAGE_FORMATS_SIZE 128 /* of a sentence of LOG_MESSAGE_SIZE */
 
-cl_mem image_by_driver(const struct image_request *r, cl_mem_flags flags, const cl_image_desc *desc,
-		       void *host_ptr, cl_int *err)
-{
-	if (r->with_properties && next.clCreateImageWithProperties)
-		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format,
-							desc, host_ptr, err);
-	return next.clCreateImage(r->context, flags, r->format, desc, host_ptr, err);
-}
-
 /* All formats of such images, the caller's to free; NULL: the driver tells none. */
 static cl_image_format *image_formats(cl_context context, cl_mem_flags flags,
 				      cl_mem_object_type type, cl_uint *count)
@@ -73,7 +64,8 @@ static void image_refuse_format(const cl_image_format *format, const cl_image_fo
 		  *instead ? instead : "none", type);
 }
 
-void image_refused_by_driver(const struct image_request *r, cl_mem_flags flags, cl_int err)
+/* Only now is the driver asked, as not every driver says with its error that the format is the fault (PoCL 3.1). */
+static void image_refused(const struct image_request *r, cl_mem_flags flags, cl_int err)
 {
 	cl_uint count = 0;
 	cl_image_format *formats =
@@ -88,15 +80,25 @@ void image_refused_by_driver(const struct image_request *r, cl_mem_flags flags, 
 	free(formats);
 }
 
+cl_mem image_by_driver(const struct image_request *r, cl_mem_flags flags, const cl_image_desc *desc,
+		       void *host_ptr, cl_int *err)
+{
+	cl_mem image =
+		r->with_properties && next.clCreateImageWithProperties
+			? next.clCreateImageWithProperties(r->context, r->properties, flags,
+							   r->format, desc, host_ptr, err)
+			: next.clCreateImage(r->context, flags, r->format, desc, host_ptr, err);
+
+	if (!is_created(image, *err))
+		image_refused(r, flags, *err);
+	return image;
+}
+
 cl_mem image_by_driver_create(struct context *context, const struct memobj *parent,
 			      const struct image_request *r, bool *hides_parent, cl_int *err)
 {
-	cl_mem image = image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
-
 	(void)context;
 	(void)parent;
 	(void)hides_parent;
-	if (!is_created(image, *err))
-		image_refused_by_driver(r, r->flags, *err);
-	return image;
+	return image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
 }

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/driver_info.h"
+#include "icd/methods/host_ptr/buffer.h"
+#include "icd/methods/opaque_fd/large.h"
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "icd/selftest/selftest.h"
 #include "util/log.h"
 
-/* A device uses, for each type of memory, the first method of the table with a positive probe. */
-static const struct method_ops *const rows[] = {
-	&method_native_ops,   &method_opaque_fd_ops,
-	&method_khr_ops,			     /* before the CPU's mapping of a dma-buf */
-	&method_host_ptr_ops, &method_khr_pages_ops, /* where host pointers are copied */
-};
+#define ROWS 4
 
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+/* A device uses, for each type of memory, the first method with a positive probe. */
+static const struct method_ops *const rows[IMPORT_TYPES][ROWS] = {
+	[IMPORT_HOST] = { &method_native_ops, &method_opaque_fd_ops, &method_host_ptr_ops,
+			  &method_khr_ops },
+	/* The CPU's mapping of a dma-buf comes last. */
+	[IMPORT_DMABUF] = { &method_native_ops, &method_opaque_fd_ops, &method_khr_ops,
+			    &method_host_ptr_ops },
+};
 
 void method_context_release(cl_context context)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i]->context_release)
-			rows[i]->context_release(context);
+		if (rows[IMPORT_HOST][i]->context_release)
+			rows[IMPORT_HOST][i]->context_release(context);
 }
 
 bool method_driver_has(enum method_quirk quirk, const char *extensions)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i]->quirks & quirk && rows[i]->extension &&
-		    has_word(extensions, rows[i]->extension))
+		if (rows[IMPORT_HOST][i]->quirks & quirk && rows[IMPORT_HOST][i]->extension &&
+		    has_word(extensions, rows[IMPORT_HOST][i]->extension))
 			return true;
 	return false;
 }
@@ -47,9 +52,9 @@ static void method_probe_type(struct device *device, const char *extensions, enu
 
 	for (size_t i = 0; i < ROWS && !method->ops; i++) {
 		method->unknown = false;
-		if (method_may_serve(device, rows[i]) &&
-		    rows[i]->probe(device, extensions, type, method))
-			method->ops = rows[i];
+		if (method_may_serve(device, rows[type][i]) &&
+		    rows[type][i]->probe(device, extensions, type, method))
+			method->ops = rows[type][i];
 		else if (method->is_reason)
 			reason = *method;
 		is_unknown |= method->unknown;
@@ -65,9 +70,8 @@ static void method_probe_type(struct device *device, const char *extensions, enu
 
 static void method_probe_others(struct device *device, const char *extensions)
 {
-	for (size_t i = 0; i < ROWS && !device->others; i++)
-		if (rows[i]->takes_others && rows[i]->takes_others(device, extensions))
-			device->others = rows[i];
+	if (native_takes_others(device, extensions))
+		device->others = &method_native_ops;
 }
 
 static void method_log(const struct device *device)
@@ -78,7 +82,7 @@ static void method_log(const struct device *device)
 			  device->method[type].why);
 }
 
-static void method_note_type(struct device *device, enum import_type type)
+void method_note_type(struct device *device, enum import_type type)
 {
 	const struct method *method = &device->method[type];
 	struct facts_type *facts = &device->facts.type[type];
@@ -88,6 +92,85 @@ static void method_note_type(struct device *device, enum import_type type)
 	snprintf(facts->method, sizeof(facts->method), "%s", name);
 	facts->align = method->align;
 	memcpy(facts->why, method->why, sizeof(facts->why));
+}
+
+/* In the worst case the driver does not survive such images. */
+static void method_expect_image(struct device *device, unsigned int image)
+{
+	device->facts.images[image].found = IMAGE_FATAL;
+}
+
+static void method_test_image(struct device *device, unsigned int image)
+{
+	const struct method_ops *ops =
+		image < IMAGE_RULE(IMAGE_OF_DMABUF, false) ? &method_host_ptr_ops : &method_khr_ops;
+
+	device->facts.is_unknown |=
+		!selftest_image(device, ops, image, &device->facts.images[image]);
+}
+
+#define IMAGE(name, method, image)                                                   \
+	{                                                                            \
+		name, &(method), true, method_expect_image, method_test_image, image \
+	}
+
+/* In the order in which they run: images from the harmless to what drivers do not survive. */
+static const struct method_danger dangers[] = {
+	{ "user_events", &method_host_ptr_ops, false, host_ptr_expect_events, host_ptr_test_events,
+	  0 },
+	{ "large_memory", &method_opaque_fd_ops, true, large_expect, large_test, 0 },
+	IMAGE("image_1d_of_buffer", method_host_ptr_ops, IMAGE_RULE(IMAGE_OF_BUFFER, false)),
+	IMAGE("image_2d_of_buffer", method_host_ptr_ops, IMAGE_RULE(IMAGE_OF_BUFFER, true)),
+	IMAGE("image_2d_of_memory", method_host_ptr_ops, IMAGE_RULE(IMAGE_OF_MEMORY, true)),
+	IMAGE("image_1d_of_sub_buffer", method_host_ptr_ops,
+	      IMAGE_RULE(IMAGE_OF_SUB_BUFFER, false)),
+	IMAGE("image_2d_of_sub_buffer", method_host_ptr_ops, IMAGE_RULE(IMAGE_OF_SUB_BUFFER, true)),
+	IMAGE("image_1d_of_dma_buf", method_khr_ops, IMAGE_RULE(IMAGE_OF_DMABUF, false)),
+	IMAGE("image_2d_of_dma_buf", method_khr_ops, IMAGE_RULE(IMAGE_OF_DMABUF, true)),
+	IMAGE("image_1d_of_part", method_khr_ops, IMAGE_RULE(IMAGE_OF_PART_OF_DMABUF, false)),
+	IMAGE("image_2d_of_part", method_khr_ops, IMAGE_RULE(IMAGE_OF_PART_OF_DMABUF, true)),
+};
+
+/* A driver that makes 2D images from buffers makes them; else the layer does, over the memory. */
+static bool method_makes_image(const struct device *device, unsigned int image)
+{
+	const bool is_2d = image % 2, is_of_memory = image / 2 == IMAGE_OF_MEMORY;
+
+	return !is_2d || is_of_memory != device->image2d_from_buffer;
+}
+
+static bool method_concerns(const struct device *device, const struct method_danger *danger)
+{
+	bool is_used = false;
+
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		is_used |= device->method[type].ops == danger->ops;
+	if (!danger->with_images)
+		return is_used;
+	return is_used && device->facts.has_images && method_makes_image(device, danger->image);
+}
+
+const struct method_danger *method_danger(const struct device *device, unsigned int number)
+{
+	for (size_t i = 0; i < sizeof(dangers) / sizeof(dangers[0]); i++)
+		if (method_concerns(device, &dangers[i]) && !number--)
+			return &dangers[i];
+	return NULL;
+}
+
+static void method_expect(struct device *device, bool with_images)
+{
+	const struct method_danger *danger;
+
+	for (unsigned int i = 0; (danger = method_danger(device, i)); i++)
+		if (danger->with_images == with_images)
+			danger->expect(device, danger->image);
+}
+
+void method_expect_images(struct device *device)
+{
+	device->facts.has_images = true;
+	method_expect(device, true);
 }
 
 void method_probe(struct device *device, const char *extensions)
@@ -104,59 +187,18 @@ void method_probe(struct device *device, const char *extensions)
 	}
 	host = device->method[IMPORT_HOST].ops;
 	facts->image2d = host && host->create_image && !device->image2d_from_buffer;
+	method_expect(device, false);
 	method_log(device);
-}
-
-/* Subtracts the length of the lists from @number if they are shorter.  Two types of memory may share a list. */
-static const struct method_danger *method_find_danger(const struct device *device, bool of_images,
-						      unsigned int *number)
-{
-	const struct method_danger *last = NULL;
-
-	for (int type = 0; type < IMPORT_TYPES; type++) {
-		const struct method_ops *ops = device->method[type].ops;
-		const struct method_danger *list = !ops	       ? NULL
-						   : of_images ? ops->image_dangers
-							       : ops->dangers;
-
-		for (size_t i = 0; list && list != last && list[i].name; i++)
-			if (!(*number)--)
-				return &list[i];
-		last = list;
-	}
-	return NULL;
-}
-
-const struct method_danger *method_danger(const struct device *device, unsigned int number)
-{
-	const struct method_danger *danger = method_find_danger(device, false, &number);
-
-	return danger || !device->facts.has_images ? danger
-						   : method_find_danger(device, true, &number);
-}
-
-void method_expect_images(struct device *device)
-{
-	const struct method_danger *danger;
-	unsigned int count = 0, number = 0;
-
-	device->facts.has_images = true;
-	while ((danger = method_find_danger(device, true, &number))) {
-		device->facts.images[danger->image].found = IMAGE_FATAL;
-		number = ++count;
-	}
 }
 
 /* What the driver itself takes needs no test. */
 static bool method_probe_native(struct device *device, const char *extensions,
 				enum import_type type, struct method *method)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		if (!rows[i]->create && rows[i]->probe(device, extensions, type, method)) {
-			method->ops = rows[i];
-			return true;
-		}
-	return false;
+	if (!method_native_ops.probe(device, extensions, type, method))
+		return false;
+	method->ops = &method_native_ops;
+	return true;
 }
 
 bool method_is_native(struct device *device, const char *extensions)
@@ -175,8 +217,8 @@ bool method_is_native(struct device *device, const char *extensions)
 const struct method_ops *method_find(const char *name, enum import_type type)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i]->create && rows[i]->types & 1u << type && !strcmp(rows[i]->name, name))
-			return rows[i];
+		if (rows[type][i]->create && !strcmp(rows[type][i]->name, name))
+			return rows[type][i];
 	return NULL;
 }
 

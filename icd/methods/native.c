@@ -47,7 +47,7 @@ static bool native_probe(struct device *device, const char *extensions, enum imp
 }
 
 /* A driver may have Android's hardware buffers alone, or forget the common name. */
-static bool native_takes_others(const struct device *device, const char *extensions)
+bool native_takes_others(const struct device *device, const char *extensions)
 {
 	bool reports = native_reports(device, extensions, "cl_arm_import_memory");
 
@@ -58,8 +58,6 @@ static bool native_takes_others(const struct device *device, const char *extensi
 
 const struct method_ops method_native_ops = {
 	.name = "native",
-	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = native_probe,
-	.takes_others = native_takes_others,
 	.create_image = image_by_driver_create,
 };

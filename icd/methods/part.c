@@ -95,3 +95,15 @@ cl_int part_create(struct backing *backing, cl_mem_flags flags, size_t offset, s
 	buffer->hidden = part;
 	return CL_SUCCESS;
 }
+
+cl_int part_create_alone(cl_mem whole, cl_mem_flags flags, size_t offset, size_t size,
+			 struct method_buffer *buffer)
+{
+	struct backing *backing = backing_create(whole);
+	cl_int err = backing ? part_create(backing, flags, offset, size, buffer)
+			     : CL_OUT_OF_HOST_MEMORY;
+
+	if (err && backing)
+		backing_put(backing);
+	return err;
+}

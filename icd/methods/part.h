@@ -28,6 +28,10 @@ cl_int part_check_offset(const struct import_region *region, size_t offset, size
 cl_int part_create(struct backing *backing, cl_mem_flags flags, size_t offset, size_t size,
 		   struct method_buffer *buffer);
 
+/* The same as a part of @whole alone, which is taken over. */
+cl_int part_create_alone(cl_mem whole, cl_mem_flags flags, size_t offset, size_t size,
+			 struct method_buffer *buffer);
+
 /* See struct method_ops. */
 cl_mem part_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,
 			      cl_int *err);

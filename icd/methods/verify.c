@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/methods/verify.h"
 
-#include <string.h>
-
 #include "icd/layer.h"
 #include "icd/objects/context.h"
 #include "icd/objects/memobj.h"
 #include "icd/selftest/rounds.h"
-#include "icd/selftest/selftest.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 
-#define VERIFY_BYTES 4 /* at each place */
-/* Smaller memory has no three places. */
-#define VERIFY_LEAST ((size_t)SELFTEST_PLACES * VERIFY_BYTES)
 #define VERIFY_ACCESS (IMPORT_READ | IMPORT_WRITE)
 
 struct verify {
 	const struct context_import *how;
 	struct import_region *region;
 	struct method_buffer buffers[2];
-	bool is_open; /* for the CPU */
+	bool is_open, unsynced; /* for the CPU; as the region was before */
 };
 
 /* The region is held until the driver has destroyed the buffer. */
@@ -30,80 +24,102 @@ static cl_mem verify_create(cl_context context, bool reader, void *arg, cl_int *
 	struct method_buffer *buffer = &v->buffers[reader];
 
 	*err = v->how->ops->create(context, v->how, CL_MEM_READ_WRITE, v->region, buffer);
+	v->region->unsynced = v->unsynced;
 	return *err ? NULL : memobj_holding(buffer->handle, v->region, err);
 }
 
 /* The CPU's access ends before the device's begins, and the other way round. */
-static cl_int verify_close(void *arg)
+static cl_int verify_access(bool begins, void *arg)
 {
 	struct verify *v = arg;
+	int ret = 0;
 
-	if (!v->is_open)
-		return CL_SUCCESS;
-	v->is_open = false;
-	return import_end_access(v->region, VERIFY_ACCESS) ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
+	if (begins && !v->is_open)
+		ret = import_begin_access(v->region, VERIFY_ACCESS);
+	else if (!begins && v->is_open)
+		ret = import_end_access(v->region, VERIFY_ACCESS);
+	v->is_open = begins && !ret;
+	return ret ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }
 
-static cl_int verify_open(void *arg)
+static cl_mem verify_root(const struct verify *v, int i)
 {
-	struct verify *v = arg;
+	const struct method_buffer *buffer = &v->buffers[i];
 
-	if (!v->is_open)
-		v->is_open = !import_begin_access(v->region, VERIFY_ACCESS);
-	return v->is_open ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+	return buffer->hidden ? v->how->ops->hidden_buffer(buffer->hidden) : buffer->handle;
 }
 
-static cl_int verify_edge(cl_command_queue queue, bool begins, const cl_mem buffers[2], void *arg)
+/* Commands wait for an acquire by its event, and the application for a release: a driver must give both. */
+static cl_int verify_edge(cl_command_queue queue, bool begins, void *arg)
 {
-	const struct method_ops *ops = ((struct verify *)arg)->how->ops;
+	const struct verify *v = arg;
+	const struct method_ops *ops = v->how->ops;
+	const cl_mem mems[] = { verify_root(v, 0), verify_root(v, 1) };
+	cl_event event = NULL;
+	cl_int err;
 
 	if (!ops->enqueue_acquire)
 		return CL_SUCCESS;
-	return (begins ? ops->enqueue_acquire : ops->enqueue_release)(queue, 2, buffers, 0, NULL,
-								      NULL);
+	err = (begins ? ops->enqueue_acquire : ops->enqueue_release)(queue, 2, mems, 0, NULL,
+								     &event);
+	if (is_created(event, err))
+		next.clReleaseEvent(event);
+	return err || event ? err : CL_INVALID_EVENT;
 }
 
 /* A device that does not use the CPU's mapping orders no accesses by two buffers in one kernel. */
-static cl_int verify_run(struct verify *v)
+static cl_int verify_run(struct verify *v, const cl_device_id *devices, cl_uint count,
+			 const struct rounds *rounds)
 {
-	const cl_device_id *devices;
-	const cl_uint count = (cl_uint)context_devices(v->how->context, &devices);
-	unsigned char *const bytes = v->region->addr;
-	unsigned char before[SELFTEST_PLACES][VERIFY_BYTES];
-	struct selftest_memory memory = {
-		.bytes = bytes,
-		.create = verify_create,
-		.begin = verify_close,
-		.end = verify_open,
-		.edge = verify_edge,
-		.rounds = 1,
-		.apart = v->how->ops->cpu_optional,
-		.arg = v,
-	};
-	cl_int result;
+	struct session s;
+	cl_int result = verify_access(true, v);
 
-	if (!memory.apart)
-		rounds_places(v->region->size, memory.at);
-	result = verify_open(v);
 	if (result)
 		return result;
-	for (int i = 0; i < SELFTEST_PLACES; i++)
-		memcpy(before[i], bytes + memory.at[i], VERIFY_BYTES);
-	result = selftest_memory(devices, count, &memory);
-	verify_open(v);
-	for (int i = SELFTEST_PLACES; i-- > 0;)
-		memcpy(bytes + memory.at[i], before[i], VERIFY_BYTES);
-	verify_close(v);
+	result = session_begin(&s, devices, count);
+	if (!result)
+		result = rounds_run(&s, rounds);
+	session_end(&s);
 	for (int i = 0; i < 2; i++)
 		if (v->buffers[i].hidden)
 			v->how->ops->release_hidden(v->buffers[i].hidden);
 	return result;
 }
 
+cl_int verify_memory(const struct context_import *how, const cl_device_id *devices, cl_uint count,
+		     struct import_region *region, unsigned int rounds)
+{
+	struct verify v = { .how = how, .region = region, .unsynced = region->unsynced };
+	unsigned char *const bytes = region->addr;
+	const struct rounds r = {
+		.bytes = bytes,
+		.shape = ROUNDS_BYTES(region->size),
+		.create = verify_create,
+		.access = verify_access,
+		.edge = verify_edge,
+		.count = rounds,
+		.twice = how->ops->cpu_optional,
+		.arg = &v,
+	};
+	unsigned char before[ROUNDS_PLACES];
+	size_t at[ROUNDS_PLACES];
+	cl_int result;
+
+	rounds_places(&r.shape, at);
+	for (int i = 0; i < ROUNDS_PLACES; i++)
+		before[i] = bytes[at[i]];
+	result = verify_run(&v, devices, count, &r);
+	verify_access(true, &v);
+	for (int i = ROUNDS_PLACES; i-- > 0;)
+		bytes[at[i]] = before[i];
+	verify_access(false, &v);
+	return result;
+}
+
 /* A registration is held by its region, once. */
 static bool verify_is_possible(const struct import_region *region, cl_mem_flags flags)
 {
-	return region->addr && !region->opaque && region->size >= VERIFY_LEAST &&
+	return region->addr && !region->opaque && region->size >= ROUNDS_PLACES &&
 	       flags & CL_MEM_READ_WRITE && region->access & IMPORT_WRITE &&
 	       !(region->kinds & 1u << IMPORT_UNWRITABLE);
 }
@@ -111,7 +127,8 @@ static bool verify_is_possible(const struct import_region *region, cl_mem_flags 
 cl_int verify_import(const struct context_import *how, cl_mem_flags flags,
 		     struct import_region *region)
 {
-	struct verify v = { .how = how, .region = region };
+	const cl_device_id *devices;
+	const cl_uint count = (cl_uint)context_devices(how->context, &devices);
 	cl_int result;
 
 	if (!verify_is_possible(region, flags)) {
@@ -119,7 +136,7 @@ cl_int verify_import(const struct context_import *how, cl_mem_flags flags,
 			  "its memory, or the memory is a registration");
 		return CL_SUCCESS;
 	}
-	result = verify_run(&v);
+	result = verify_memory(how, devices, count, region, ROUNDS_DEFAULT);
 	if (result == 1)
 		return CL_SUCCESS;
 	if (!result)

@@ -199,46 +199,44 @@ const struct device *device_get_last(cl_device_id id)
 }
 
 /* In this process, with a record of its own.  NULL: there was no memory, or another shortage. */
-static const struct image_rule *device_test_images(struct device *device)
+static const struct facts *device_test_dangers(struct device *device)
 {
 	struct device *tested = malloc(sizeof(*tested));
-	struct image_rule *mine = malloc(sizeof(device->facts.images)), *rules = NULL;
+	const struct facts *facts = NULL;
 
-	if (mine && tested) {
-		*tested = *device;
-		tested->facts.is_unknown = false;
-		method_expect_images(tested);
-		device_run_dangers(tested);
-		memcpy(mine, tested->facts.images, sizeof(tested->facts.images));
-		if (!tested->facts.is_unknown)
-			rules = publish_first(&device->images, mine);
-	}
-	free(tested);
-	if (rules != mine)
-		free(mine);
-	return rules;
+	if (!tested)
+		return NULL;
+	*tested = *device;
+	tested->facts.is_unknown = false;
+	method_expect_images(tested);
+	device_run_dangers(tested);
+	if (!tested->facts.is_unknown)
+		facts = publish_first(&device->tested, &tested->facts);
+	if (facts != &tested->facts)
+		free(tested);
+	return facts;
 }
 
-const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE])
+const struct facts *device_tested(cl_device_id id, char why[FACTS_WHY_SIZE])
 {
 	struct device *device = handle_table_peek(&device_table, id);
-	const struct image_rule *rules;
 	const struct facts *facts;
 
 	if (!device)
 		device = handle_table_peek(&device_table, device_root(id));
-	rules = device ? atomic_load(&device->images) : NULL;
+	facts = device ? atomic_load(&device->tested) : NULL;
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
-	if (rules || !device)
-		return rules;
+	if (facts || !device)
+		return facts;
 	if (config_probe() == PROBE_HERE)
-		return device_test_images(device);
+		return device_test_dangers(device);
 	facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
-	if (facts && facts->has_images && facts->is_unknown)
+	if (facts && facts->is_unknown)
 		snprintf(why, FACTS_WHY_SIZE, "%s",
 			 *facts->ended ? facts->ended : "climport-probe had no memory");
-	if (!facts || !facts->has_images || facts->is_unknown)
+	if (!facts || !(facts->has_images || facts->has_died))
 		return NULL;
-	atomic_store(&device->images, (void *)facts->images);
-	return facts->images;
+	if (!facts->is_unknown)
+		atomic_store(&device->tested, (void *)facts);
+	return facts;
 }

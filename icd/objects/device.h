@@ -21,7 +21,7 @@ struct method {
 	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
 
-/* Never freed once device_get() returned it, and but for @images not changed. */
+/* Never freed once device_get() returned it, and but for @tested not changed. */
 struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
@@ -30,7 +30,7 @@ struct device {
 		older; /* a record in which something is unknown, and which threads may still use */
 	struct method method[IMPORT_TYPES];
 	struct facts facts;
-	void *_Atomic images; /* IMAGE_RULES of const struct image_rule; NULL: not known yet */
+	void *_Atomic tested;		 /* const struct facts of all tests; NULL: not known yet */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
@@ -68,13 +68,13 @@ const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enu
 bool device_is_whole(const struct device *device);
 
 /**
- * device_images - for which images a device is zero copy
+ * device_tested - what all tests say of a device, also those that an image or a large import asks for
  * @why: set to the reason if nothing is known
  *
- * The first call of a platform's asks for a record with images, unless it is kept.  Returns IMAGE_RULES, or NULL:
- * nothing is known now, and a second later a call asks again.
+ * The first call of a platform's asks for a record with images, unless it is kept.  Returns NULL if nothing is known
+ * now; then, and if something is unknown, a call a second later asks again.
  */
-const struct image_rule *device_images(cl_device_id id, char why[FACTS_WHY_SIZE]);
+const struct facts *device_tested(cl_device_id id, char why[FACTS_WHY_SIZE]);
 
 /* The name of a device in records. */
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);

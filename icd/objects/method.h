@@ -62,14 +62,18 @@ enum method_quirk {
 	METHOD_NO_CONTEXT_CALLBACKS = 1 << 2,
 };
 
-/* A test that the driver may not survive.  Lists end with one that has no name. */
+/* A test that the driver may not survive. */
 struct method_danger {
-	const char *name; /* a word */
+	const char *name;	      /* a word */
+	const struct method_ops *ops; /* of devices with the method */
 
-	/*
-	 * Changes what is known of the device.  It runs when that is in the record: if the process dies, the record
-	 * stays as it was, so the method's probe, or method_expect_images(), has assumed the worst.
-	 */
+	/* It takes time or compiles, so it runs when the first image, or a large import, asks for it. */
+	bool with_images;
+
+	/* Sets in the record what holds if the process dies in the test. */
+	void (*expect)(struct device *device, unsigned int image);
+
+	/* Changes what is known of the device.  It runs when the record has what is expected. */
 	void (*run)(struct device *device, unsigned int image);
 
 	unsigned int image; /* of a test of images: the number of the rule that it sets */
@@ -77,7 +81,6 @@ struct method_danger {
 
 struct method_ops {
 	const char *name;
-	unsigned int types; /* 1 << enum import_type: that the method may take */
 
 	/*
 	 * Whether a device takes memory of a type by the method, by self-test.  A positive answer sets
@@ -86,12 +89,6 @@ struct method_ops {
 	 */
 	bool (*probe)(struct device *device, const char *extensions, enum import_type type,
 		      struct method *method);
-
-	/*
-	 * NULL, or whether the driver may know types of memory that the layer does not know.  With
-	 * create NULL: the driver gets the application's arguments.
-	 */
-	bool (*takes_others)(const struct device *device, const char *extensions);
 
 	/*
 	 * A buffer over a region, which is unknown to other threads, or an error, logged: the driver's, or the
@@ -129,8 +126,8 @@ struct method_ops {
 			       const struct image_request *request, bool *hides_parent,
 			       cl_int *err);
 
-	/* With create_image: a test for each rule of images.  They compile, so they run when an image is asked for. */
-	const struct method_danger *image_dangers;
+	/* With create and create_image: the rule of images of a whole buffer. */
+	enum image_from images;
 
 	/*
 	 * NULL, or gives up driver objects of the method for a context.  Called before
@@ -153,19 +150,19 @@ struct method_ops {
 	cl_int (*enqueue_release)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 				  cl_uint num_wait, const cl_event *wait, cl_event *event);
 
-	/* NULL, or the other tests that the driver may not survive. */
-	const struct method_danger *dangers;
-
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */
 	bool cpu_optional;     /* dma-bufs need no CPU mapping */
 };
 
 extern const struct method_ops method_native_ops;
+
+/* Whether the driver may know types of memory that the layer does not know: it gets the application's arguments. */
+bool native_takes_others(const struct device *device, const char *extensions);
+
 extern const struct method_ops method_opaque_fd_ops;
 extern const struct method_ops method_host_ptr_ops;
 extern const struct method_ops method_khr_ops;
-extern const struct method_ops method_khr_pages_ops;
 
 /* Fills device->method and device->facts.  Runs self-tests: in climport-probe. */
 void method_probe(struct device *device, const char *extensions);
@@ -175,15 +172,18 @@ void method_recall(struct device *device, const char *extensions, const struct f
 		   const char *why);
 
 /*
- * The test with a number that the driver may not survive, of the device's methods; NULL: there are fewer.  Those of
+ * The test with a number that the driver may not survive, of the device's methods; NULL: there are fewer.  Those with
  * images come last, and only behind method_expect_images().
  */
 const struct method_danger *method_danger(const struct device *device, unsigned int number);
 
+/* Writes how the device takes a type to its record. */
+void method_note_type(struct device *device, enum import_type type);
+
 /* The method of the layer with a name, for a type of memory; NULL: none. */
 const struct method_ops *method_find(const char *name, enum import_type type);
 
-/* Images are to be tested: until then each is taken to be fatal. */
+/* The tests with images are to run: until then the worst is expected of them. */
 void method_expect_images(struct device *device);
 
 /* Whether the driver itself takes all types of memory, so that nothing has to be tested. */

@@ -58,8 +58,7 @@ static void facts_run_dangers(struct facts_file *file, struct device *device)
 {
 	const struct method_danger *danger;
 
-	while (file->with_images && file->is_written &&
-	       (danger = method_danger(device, device->facts.begun))) {
+	while (file->is_written && (danger = method_danger(device, device->facts.begun))) {
 		device->facts.begun++;
 		facts_write_section(file, &device->facts);
 		facts_step(file);
@@ -104,7 +103,7 @@ static void facts_note_end(struct facts *facts, const char *why)
 /* Others ended the process: no image is known to be at fault. */
 static void facts_note_loss(struct facts *facts)
 {
-	facts->is_unknown |= !facts->is_tested || facts->has_images;
+	facts->is_unknown = true;
 	snprintf(facts->ended, sizeof(facts->ended), "the test was ended by others");
 	for (unsigned int i = 0; i < IMAGE_RULES; i++)
 		if (facts->images[i].found == IMAGE_FATAL)

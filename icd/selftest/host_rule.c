@@ -3,27 +3,29 @@
  * The self-test behind struct host_rule.  The alignments come first, the strictest one at the beginning; at the
  * loosest that passes, each access, each kind of mapping and some sizes are tried, one property at a time.
  */
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "icd/layer.h"
-#include "icd/selftest/address.h"
+#include "icd/objects/memobj.h"
 #include "icd/selftest/rounds.h"
 #include "icd/selftest/selftest.h"
 #include "util/cl_names.h"
 
-#define ALIGNMENTS 3
+#define SLOTS 64   /* more than threads that test at once */
 #define SMALL 4096 /* bytes: of memory that is tried for its access or kind */
 
-/* Memory is aligned so, and no more. */
+/* Memory is aligned so, and no more.  A page comes first. */
 static const struct alignment {
-	size_t align, offset, size; /* 0: a page */
-} alignments[ALIGNMENTS] = {
-	{ 0, 0, 0 },
+	size_t align, offset, size; /* bytes */
+} alignments[] = {
 	{ 64, 64, 192 },
 	{ 1, 129, 77 },
 };
+
+#define ALIGNMENTS (sizeof(alignments) / sizeof(alignments[0]))
 
 /* Most imports are frames and weights: the largest is the most memory that a test takes. */
 static const size_t sizes[] = { 64u << 10, 1u << 20, 16u << 20, 256u << 20, 1u << 30 };
@@ -32,88 +34,111 @@ static const size_t sizes[] = { 64u << 10, 1u << 20, 16u << 20, 256u << 20, 1u <
 
 struct host_test {
 	struct host_rule rule;
-	cl_int result; /* of the alignments: 1, 0 or an error */
-	bool is_cpu, native;
+	bool is_cpu;
 	size_t page, largest; /* bytes: of a buffer of the device */
 	struct session session;
 	cl_device_id device;
 };
 
-/* Memory to try, and the buffer over it. */
+/* Memory to try, and the application's buffer over it. */
 struct sample {
 	enum import_kind kind;
 	cl_mem_flags flags;
 	size_t offset, size; /* bytes; the offset is from a page */
+	struct import_region *region;
 };
 
-/* The kernel's address of a buffer over the memory.  1: it is the host's, 0: it is not, or an error. */
-static cl_int host_compare_address(struct host_test *t, struct rounds_part *part)
+struct address_args {
+	void *buffer;
+	atomic_uintptr_t *seen;
+};
+
+static void CL_CALLBACK address_native_kernel(void *arg)
 {
-	unsigned char *const memory = (unsigned char *)part->region->addr + part->offset;
+	const struct address_args *args = arg;
+
+	atomic_store(args->seen, (uintptr_t)args->buffer);
+}
+
+/* After a clFinish() that fails the kernel may still run: it writes to memory that stays. */
+static cl_int address_native(struct session *s, cl_mem buffer, uintptr_t *seen)
+{
+	static atomic_uintptr_t slots[SLOTS];
+	static atomic_uint used;
+	struct address_args args = { .seen = &slots[atomic_fetch_add(&used, 1) % SLOTS] };
+	const void *location = &args.buffer;
+	cl_int err = next.clEnqueueNativeKernel(s->queue, address_native_kernel, &args,
+						sizeof(args), 1, &buffer, &location, 0, NULL, NULL);
+
+	if (!err)
+		err = next.clFinish(s->queue);
+	*seen = atomic_load(args.seen);
+	return err;
+}
+
+static cl_int address_compiled(struct session *s, cl_mem buffer, uintptr_t *address)
+{
+	cl_ulong seen = 0;
+	cl_int err;
+	cl_mem out = created_or_null(
+		next.clCreateBuffer(s->context, CL_MEM_READ_WRITE, sizeof(seen), NULL, &err), &err);
+	const struct session_arg args[] = { { sizeof(out), &out }, { sizeof(buffer), &buffer } };
+
+	if (!err)
+		err = session_enqueue(s, "climport_selftest_address", args, 2);
+	if (!err)
+		err = next.clEnqueueReadBuffer(s->queue, out, CL_TRUE, 0, sizeof(seen), &seen, 0,
+					       NULL, NULL);
+	if (out)
+		next.clReleaseMemObject(out);
+	*address = (uintptr_t)seen;
+	return err;
+}
+
+/* Where a kernel sees a buffer.  On a CPU the host's own address means zero copy.  The memory is not touched. */
+static cl_int address_find(struct session *s, cl_mem buffer, uintptr_t *seen)
+{
+	return s->program ? address_compiled(s, buffer, seen) : address_native(s, buffer, seen);
+}
+
+static cl_mem host_create(cl_context context, bool reader, void *arg, cl_int *err)
+{
+	const struct sample *sample = arg;
+	cl_mem mem = created_or_null(
+		next.clCreateBuffer(context,
+				    rounds_flags(sample->flags, reader) | CL_MEM_USE_HOST_PTR,
+				    sample->size, sample->region->addr, err),
+		err);
+
+	return memobj_holding(mem, sample->region, err);
+}
+
+/* The kernel's address of a buffer over the memory.  1: it is the host's, 0: it is not, or an error. */
+static cl_int host_compare_address(struct host_test *t, struct sample *sample)
+{
 	uintptr_t seen;
 	cl_int err;
-	cl_mem mem = rounds_part_create(t->session.context, true, part, &err);
+	cl_mem mem =
+		host_create(t->session.context, sample->flags & CL_MEM_READ_ONLY, sample, &err);
 
 	if (!mem)
 		return err;
 	err = address_find(&t->session, mem, &seen);
 	next.clReleaseMemObject(mem);
-	return err ? err : seen == (uintptr_t)memory;
+	return err ? err : seen == (uintptr_t)sample->region->addr;
 }
 
-static cl_int host_run_rounds(struct host_test *t, struct rounds_part *part)
+static cl_int host_run_rounds(struct host_test *t, struct sample *sample)
 {
-	return rounds_run_part(&t->session, part);
-}
-
-static cl_int host_try_alignment(struct host_test *t, struct import_region *region,
-				 const struct alignment *alignment)
-{
-	struct rounds_part part = {
-		.region = region,
-		.offset = alignment->offset,
-		.size = alignment->size ? alignment->size : t->page,
-		.flags = CL_MEM_READ_WRITE,
+	const struct rounds rounds = {
+		.bytes = sample->region->addr,
+		.shape = ROUNDS_BYTES(sample->size),
+		.create = host_create,
+		.count = ROUNDS_DEFAULT,
+		.arg = sample,
 	};
-	cl_int result = host_run_rounds(t, &part);
 
-	if (result == 1 && t->is_cpu)
-		t->rule.own_address = host_compare_address(t, &part) == 1;
-	return result;
-}
-
-/*
- * A driver may refuse loose alignments with an error that else means a shortage.  The alignment is to blame if
- * whole pages pass once more, and the alignment fails again.
- */
-static cl_int host_try_alignment_again(struct host_test *t, struct import_region *region,
-				       const struct alignment *alignment)
-{
-	cl_int result = host_try_alignment(t, region, &alignments[0]);
-
-	if (result != 1)
-		return CL_OUT_OF_RESOURCES;
-	result = host_try_alignment(t, region, alignment);
-	return selftest_is_transient(result) ? CL_INVALID_HOST_PTR : result;
-}
-
-/* Stops at the first alignment that fails.  The offset of the loosest that passes. */
-static size_t host_try_alignments(struct host_test *t, struct import_region *region)
-{
-	size_t offset = 0;
-
-	for (size_t i = 0; i < ALIGNMENTS; i++) {
-		const struct alignment *alignment = &alignments[i];
-
-		t->result = host_try_alignment(t, region, alignment);
-		if (i && selftest_is_transient(t->result))
-			t->result = host_try_alignment_again(t, region, alignment);
-		if (t->result != 1)
-			break;
-		t->rule.align = alignment->align ? alignment->align : t->page;
-		offset = alignment->offset;
-	}
-	return offset;
+	return rounds_run(&t->session, &rounds);
 }
 
 /* A driver may take all memory of a buffer; a test must not take the machine's. */
@@ -123,33 +148,71 @@ static bool host_is_affordable(const struct host_test *t, const struct sample *s
 	       (t->rule.own_address || sample->size <= import_memory_available() / 2);
 }
 
-/* Whether such memory is zero copy.  Memory that cannot be made, or that the driver refuses, is not. */
-static bool host_try(struct host_test *t, const struct sample *sample)
+/* 1: such memory is zero copy, 0: it is not, or an error.  Memory that cannot be made is not. */
+static cl_int host_run(struct host_test *t, struct sample sample)
 {
 	struct import_sample_want want = {
-		.kind = sample->kind,
-		.offset = sample->offset,
-		.size = sample->size,
+		.kind = sample.kind,
+		.offset = sample.offset,
+		.size = sample.size,
 		.is_sparse = t->rule.own_address,
 	};
-	struct rounds_part part = { .size = sample->size, .flags = sample->flags };
 	cl_int result;
 
-	rounds_places(want.size, want.at);
-	if (!host_is_affordable(t, sample) || import_sample_kind(&want, &part.region))
-		return false;
-	result = (t->rule.own_address ? host_compare_address : host_run_rounds)(t, &part);
-	import_put(part.region);
+	rounds_places(&ROUNDS_BYTES(want.size), want.at);
+	if (!host_is_affordable(t, &sample) || import_sample_kind(&want, &sample.region))
+		return CL_OUT_OF_HOST_MEMORY;
+	result = (t->rule.own_address ? host_compare_address : host_run_rounds)(t, &sample);
+	import_put(sample.region);
 	if (!result)
 		t->rule.own_address = false;
-	return result == 1;
+	return result;
+}
+
+static bool host_try(struct host_test *t, const struct sample *sample)
+{
+	return host_run(t, *sample) == 1;
+}
+
+/* Whole pages, by data; and the kernel's address on a CPU.  1: zero copy, 0: not, or an error. */
+static cl_int host_try_page(struct host_test *t)
+{
+	const struct sample page = { .flags = CL_MEM_READ_WRITE, .size = t->page };
+	const cl_int result = host_run(t, page);
+
+	if (result != 1)
+		return result;
+	t->rule.align = t->page;
+	t->rule.own_address = t->is_cpu;
+	t->rule.own_address = t->is_cpu && host_try(t, &page);
+	return 1;
+}
+
+/* Stops at the first alignment that fails, or that the driver refuses.  The offset of the loosest that passes. */
+static size_t host_try_alignments(struct host_test *t)
+{
+	const bool own_address = t->rule.own_address;
+	size_t offset = 0;
+
+	for (size_t i = 0; i < ALIGNMENTS; i++) {
+		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE,
+					       alignments[i].offset, alignments[i].size, NULL };
+
+		if (!host_try(t, &sample)) {
+			t->rule.own_address = own_address;
+			break;
+		}
+		t->rule.align = alignments[i].align;
+		offset = alignments[i].offset;
+	}
+	return offset;
 }
 
 static void host_try_accesses(struct host_test *t, size_t offset)
 {
 	for (unsigned int access = 0; access < HOST_RULE_ACCESSES; access++) {
 		const struct sample sample = { IMPORT_ANONYMOUS, host_rule_flags(access), offset,
-					       SMALL };
+					       SMALL, NULL };
 
 		if (host_try(t, &sample))
 			t->rule.accesses |= 1u << access;
@@ -177,7 +240,8 @@ static void host_try_sizes(struct host_test *t)
 {
 	t->rule.largest = t->page;
 	for (size_t i = 0; i < SIZES; i++) {
-		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i] };
+		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i],
+					       NULL };
 
 		if (!host_try(t, &sample))
 			return;
@@ -185,51 +249,18 @@ static void host_try_sizes(struct host_test *t)
 	}
 }
 
-static void host_try_all(struct host_test *t, struct import_region *region)
+static cl_int host_try_all(struct host_test *t)
 {
-	const size_t offset = host_try_alignments(t, region);
+	const cl_int result = host_try_page(t);
+	size_t offset;
 
-	if (!t->rule.align)
-		return;
+	if (result != 1)
+		return result;
+	offset = host_try_alignments(t);
 	host_try_accesses(t, offset);
 	host_try_kinds(t, offset);
 	host_try_sizes(t);
-}
-
-static void host_run(struct host_test *t)
-{
-	const struct import_sample_want want = {
-		.kind = IMPORT_ANONYMOUS,
-		.size = t->page,
-		.is_sparse = true,
-	};
-	struct import_region *region;
-
-	if (import_sample_kind(&want, &region)) {
-		t->result = CL_OUT_OF_HOST_MEMORY;
-		return;
-	}
-	t->result = session_begin(&t->session, &t->device, 1, t->native);
-	if (!t->result)
-		host_try_all(t, region);
-	session_end(&t->session);
-	import_put(region);
-}
-
-static enum tested host_judge(const struct host_test *t, char *why, size_t size)
-{
-	if (t->rule.align && !selftest_is_transient(t->result)) {
-		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu",
-			 t->rule.align);
-		return PASSED;
-	}
-	if (!t->result) {
-		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
-		return FAILED;
-	}
-	snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with %s",
-		 cl_error_name(t->result));
-	return selftest_is_transient(t->result) ? UNTESTED : BROKEN;
+	return result;
 }
 
 static void host_ask_device(struct host_test *t)
@@ -240,16 +271,27 @@ static void host_ask_device(struct host_test *t)
 	next.clGetDeviceInfo(t->device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
 	next.clGetDeviceInfo(t->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
 	t->is_cpu = type & CL_DEVICE_TYPE_CPU;
-	t->native = !selftest_needs_compiler(t->device);
 	t->largest = bytes ? bytes : SIZE_MAX;
 }
 
 enum tested selftest_host_rule(cl_device_id device, struct host_rule *rule, char *why, size_t size)
 {
 	struct host_test t = { .page = (size_t)sysconf(_SC_PAGESIZE), .device = device };
+	cl_int result;
 
 	host_ask_device(&t);
-	host_run(&t);
+	result = session_begin(&t.session, &t.device, 1);
+	if (!result)
+		result = host_try_all(&t);
+	session_end(&t.session);
 	*rule = t.rule;
-	return host_judge(&t, why, size);
+	if (result == 1)
+		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu",
+			 rule->align);
+	else if (!result)
+		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
+	else
+		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with %s",
+			 cl_error_name(result));
+	return session_judge(result);
 }

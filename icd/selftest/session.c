@@ -1,41 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/selftest/session.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "icd/layer.h"
 #include "util/thread.h"
 
 static const char session_source[] =
 	"__kernel void climport_selftest(volatile __global uchar *a, volatile __global uchar *b,\n"
-	"	ulong at0, ulong at1, ulong at2, uint value)\n"
+	"	ulong at0, ulong at1, ulong at2, ulong width)\n"
 	"{\n"
-	"	ulong at[3] = { at0, at1, at2 };\n"
-	"	for (int i = 0; i < 3; i++) {\n"
-	"		a[at[i]] = value;\n"
-	"		a[at[i] + 1] = b[at[i]];\n"
-	"		a[at[i] + 2] = b[at[i] + 3];\n"
-	"	}\n"
-	"}\n"
-	"__kernel void climport_selftest_both(volatile __global uchar *a, volatile __global uchar "
-	"*b,\n"
-	"	ulong at0, ulong at1, ulong at2, uint value)\n"
-	"{\n"
-	"	ulong at[3] = { at0, at1, at2 };\n"
-	"	for (int i = 0; i < 3; i++) {\n"
-	"		a[at[i]] = value;\n"
-	"		b[at[i] + 1] = value;\n"
-	"	}\n"
-	"}\n"
-	"__kernel void climport_selftest_write(volatile __global uchar *a, uint value)\n"
-	"{\n"
-	"	a[0] = value;\n"
-	"}\n"
-	"__kernel void climport_selftest_read(volatile __global uchar *b)\n"
-	"{\n"
-	"	b[1] = b[0];\n"
-	"	b[2] = b[3];\n"
+	"	a[at1] = b[at0];\n"
+	"	a[at2] = b[at1];\n"
 	"}\n"
 	"__kernel void climport_selftest_address(__global ulong *out, __global uchar *a)\n"
 	"{\n"
@@ -68,25 +42,6 @@ void session_end(struct session *s)
 		next.clReleaseContext(s->context);
 }
 
-void session_free(struct session *s)
-{
-	if (s)
-		session_end(s);
-	free(s);
-}
-
-cl_int session_build_source(struct session *s, const char *text, const char *options)
-{
-	cl_int err;
-
-	s->program = created_or_null(
-		next.clCreateProgramWithSource(s->context, 1, &text, NULL, &err), &err);
-	if (!err)
-		err = next.clBuildProgram(s->program, s->num_devices, s->devices, options, NULL,
-					  NULL);
-	return err;
-}
-
 cl_int session_use_device(struct session *s, cl_device_id device)
 {
 	cl_int err;
@@ -97,30 +52,43 @@ cl_int session_use_device(struct session *s, cl_device_id device)
 	return err;
 }
 
-static cl_int session_create_context(struct session *s, const cl_device_id *devices,
-				     cl_uint num_devices)
+static cl_int session_start(struct session *s, const cl_device_id *devices, cl_uint num_devices)
 {
 	cl_int err;
 
-	memset(s, 0, sizeof(*s));
-	s->devices = devices;
-	s->num_devices = num_devices;
+	*s = (struct session){ .devices = devices, .num_devices = num_devices };
 	s->context = created_or_null(
 		next.clCreateContext(NULL, num_devices, devices, NULL, NULL, &err), &err);
+	return err ? err : session_use_device(s, devices[0]);
+}
+
+static cl_int session_build(struct session *s, const char *source, const char *kernel)
+{
+	cl_int err;
+
+	s->kernel = kernel;
+	s->program = created_or_null(
+		next.clCreateProgramWithSource(s->context, 1, &source, NULL, &err), &err);
+	return err ? err
+		   : next.clBuildProgram(s->program, s->num_devices, s->devices, "", NULL, NULL);
+}
+
+cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices)
+{
+	const cl_int err = session_start(s, devices, num_devices);
+
+	for (cl_uint i = 0; i < num_devices && !err; i++)
+		if (selftest_needs_compiler(devices[i]))
+			return session_build(s, session_source, "climport_selftest");
 	return err;
 }
 
-cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices,
-		     bool native)
+cl_int session_begin_source(struct session *s, const cl_device_id *device, const char *source,
+			    const char *kernel)
 {
-	cl_int err = session_create_context(s, devices, num_devices);
+	const cl_int err = session_start(s, device, 1);
 
-	s->native = native;
-	if (!err)
-		err = session_use_device(s, devices[0]);
-	if (!err && !native)
-		err = session_build_source(s, session_source, "");
-	return err;
+	return err ? err : session_build(s, source, kernel);
 }
 
 cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,

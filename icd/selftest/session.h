@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A session of self-tests: a context with a queue, and a program.  The program of self-tests of
- * buffers is compiled unless native kernels do the test.
- */
+/* A session of self-tests: a context with a queue, and a program unless native kernels do the test. */
 #ifndef ICD_SELFTEST_SESSION_H
 #define ICD_SELFTEST_SESSION_H
 
@@ -13,10 +10,10 @@
 struct session {
 	const cl_device_id *devices; /* of the context */
 	cl_uint num_devices;
-	bool native; /* native kernels do the test, and nothing is compiled */
 	cl_context context;
 	cl_command_queue queue; /* of the device under test */
-	cl_program program;
+	cl_program program;	/* NULL: native kernels */
+	const char *kernel;	/* of rounds */
 };
 
 struct session_arg {
@@ -25,23 +22,20 @@ struct session_arg {
 };
 
 /*
- * A context with a queue of the first device and, unless @native, the kernels for buffers.  @devices are the caller's,
- * for as long as the session lasts.  After an error, too, end follows.
+ * A context with a queue of the first device, for buffers: the kernels are compiled if a device needs the compiler.
+ * @devices are the caller's, for as long as the session lasts.  After an error, too, end follows.
  */
-cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices,
-		     bool native);
+cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices);
+
+/* Likewise, of one device, with a compiled @kernel of a @source. */
+cl_int session_begin_source(struct session *s, const cl_device_id *device, const char *source,
+			    const char *kernel);
 
 /* May run on the application's thread: a driver may wait for a queue's thread. */
 void session_end(struct session *s);
 
-/* The end of a session from calloc(), or NULL. */
-void session_free(struct session *s);
-
 /* Later rounds run on @device, a device of the session. */
 cl_int session_use_device(struct session *s, cl_device_id device);
-
-/* Builds the kernels of a source, in a session without a program. */
-cl_int session_build_source(struct session *s, const char *text, const char *options);
 
 /* Enqueues a work-item of the compiled kernel @name. */
 cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,

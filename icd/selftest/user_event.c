@@ -2,12 +2,12 @@
 /*
  * The self-test of a bracket (access/bracket.h): a bracket around a marker, and a clFinish.
  *
- *	ready (gate); its callback completes "begin"
- *	command (begin); its callback completes "end"
- *	last (end)
+ *	done[0] (user[0]); its callback completes user[1]
+ *	done[1] (user[1]), the command; its callback completes user[2]
+ *	done[2] (user[2])
  *
- * Another thread completes the gate while the caller is in clFinish.  PoCL's device "basic" (3.1) returns from
- * clFinish too early, and deadlocks if the event is completed then, so its gate stays as it is.  oclgrind (21.10)
+ * Another thread completes user[0], the gate, while the caller is in clFinish.  PoCL's device "basic" (3.1) returns
+ * from clFinish too early, and deadlocks if the event is completed then, so its gate stays as it is.  oclgrind (21.10)
  * calls back after the last command, so clFinish would spin for ever: the thread completes what is left.
  */
 #include <pthread.h>
@@ -22,6 +22,7 @@
 
 #define GATE_MS 20	 /* the caller is in clFinish by then */
 #define PATIENCE_MS 3000 /* the work takes one: a slow or busy machine */
+#define EVENTS 3
 
 /* A user event that a callback completes. */
 struct event_hook {
@@ -33,8 +34,8 @@ struct event_hook {
 struct event_test {
 	cl_context context;
 	cl_command_queue queue;
-	cl_event gate, ready, command, last;
-	struct event_hook begin, end;
+	cl_event user[EVENTS], done[EVENTS];
+	struct event_hook hooks[EVENTS - 1];
 	atomic_bool finishes, finished; /* the caller enters clFinish, and has left it */
 	bool is_rescued;		/* callbacks did not come */
 };
@@ -49,17 +50,8 @@ static void CL_CALLBACK user_event_hook_run(cl_event event, cl_int status, void 
 	atomic_store(&hook->called, true);
 }
 
-static cl_int user_event_hook_set(struct event_hook *hook, cl_event after)
-{
-	const cl_int err = next.clSetEventCallback(after, CL_COMPLETE, user_event_hook_run, hook);
-
-	hook->is_set = !err;
-	return err;
-}
-
 static cl_int user_event_make(struct event_test *t, cl_device_id device)
 {
-	cl_event *const events[] = { &t->gate, &t->begin.event, &t->end.event };
 	cl_int err;
 
 	t->context =
@@ -67,51 +59,42 @@ static cl_int user_event_make(struct event_test *t, cl_device_id device)
 	if (!err)
 		t->queue = created_or_null(next.clCreateCommandQueue(t->context, device, 0, &err),
 					   &err);
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]) && !err; i++)
-		*events[i] = created_or_null(next.clCreateUserEvent(t->context, &err), &err);
+	for (int i = 0; i < EVENTS && !err; i++)
+		t->user[i] = created_or_null(next.clCreateUserEvent(t->context, &err), &err);
 	return err;
 }
 
 /* No command runs before all are enqueued, as a lazy driver's queue must not be empty in between. */
 static cl_int user_event_enqueue(struct event_test *t)
 {
-	cl_int err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->gate, &t->ready);
+	cl_int err = CL_SUCCESS;
 
-	if (!err)
-		err = user_event_hook_set(&t->begin, t->ready);
-	if (!err)
-		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->begin.event, &t->command);
-	if (!err)
-		err = user_event_hook_set(&t->end, t->command);
-	if (!err)
-		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->end.event, &t->last);
+	for (int i = 0; i < EVENTS && !err; i++) {
+		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->user[i], &t->done[i]);
+		if (err || i == EVENTS - 1)
+			break;
+		t->hooks[i].event = t->user[i + 1];
+		err = next.clSetEventCallback(t->done[i], CL_COMPLETE, user_event_hook_run,
+					      &t->hooks[i]);
+		t->hooks[i].is_set = !err;
+	}
 	return err;
-}
-
-static long long user_event_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
 /* False: that takes longer than @ms milliseconds. */
 static bool user_event_wait(const atomic_bool *done, int ms)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const long long end = user_event_now_ms() + ms;
 
-	while (!atomic_load(done) && user_event_now_ms() < end)
+	for (; !atomic_load(done) && ms; ms--)
 		nanosleep(&tick, NULL);
 	return atomic_load(done);
 }
 
 static void user_event_complete(struct event_test *t)
 {
-	next.clSetUserEventStatus(t->gate, CL_COMPLETE);
-	next.clSetUserEventStatus(t->begin.event, CL_COMPLETE);
-	next.clSetUserEventStatus(t->end.event, CL_COMPLETE);
+	for (int i = 0; i < EVENTS; i++)
+		next.clSetUserEventStatus(t->user[i], CL_COMPLETE);
 }
 
 static void *user_event_run(void *arg)
@@ -121,7 +104,7 @@ static void *user_event_run(void *arg)
 	user_event_wait(&t->finishes, PATIENCE_MS);
 	if (user_event_wait(&t->finished, GATE_MS))
 		return NULL;
-	next.clSetUserEventStatus(t->gate, CL_COMPLETE);
+	next.clSetUserEventStatus(t->user[0], CL_COMPLETE);
 	t->is_rescued = !user_event_wait(&t->finished, PATIENCE_MS);
 	if (t->is_rescued)
 		user_event_complete(t);
@@ -141,7 +124,7 @@ static enum tested user_event_finish(struct event_test *t)
 	err = next.clFinish(t->queue);
 	atomic_store(&t->finished, true);
 	if (!err)
-		err = next.clGetEventInfo(t->last, CL_EVENT_COMMAND_EXECUTION_STATUS,
+		err = next.clGetEventInfo(t->done[EVENTS - 1], CL_EVENT_COMMAND_EXECUTION_STATUS,
 					  sizeof(status), &status, NULL);
 	pthread_join(thread, NULL);
 	if (err) {
@@ -154,15 +137,15 @@ static enum tested user_event_finish(struct event_test *t)
 /* While a callback may come, the driver keeps the test. */
 static void user_event_destroy(struct event_test *t)
 {
-	const cl_event events[] = { t->gate, t->ready,	     t->command,
-				    t->last, t->begin.event, t->end.event };
-
-	if ((t->begin.is_set && !user_event_wait(&t->begin.called, GATE_MS)) ||
-	    (t->end.is_set && !user_event_wait(&t->end.called, GATE_MS)))
-		return;
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		if (events[i])
-			next.clReleaseEvent(events[i]);
+	for (int i = 0; i < EVENTS - 1; i++)
+		if (t->hooks[i].is_set && !user_event_wait(&t->hooks[i].called, GATE_MS))
+			return;
+	for (int i = 0; i < EVENTS; i++) {
+		if (t->done[i])
+			next.clReleaseEvent(t->done[i]);
+		if (t->user[i])
+			next.clReleaseEvent(t->user[i]);
+	}
 	if (t->queue)
 		next.clReleaseCommandQueue(t->queue);
 	if (t->context)

@@ -17,7 +17,13 @@ static const struct facts known = {
 	.exporters = 5,
 	.large_why = "died",
 	.has_images = true,
-	.images = { [3] = { IMAGE_ZERO_COPY, false, 64, 4, 256, 128, 0x1f, 0xfff },
+	.images = { [3] = { IMAGE_ZERO_COPY,
+			    false,
+			    256,
+			    128,
+			    0xfff,
+			    { [2] = 64, [4] = 64 },
+			    { [2] = 4, [4] = 16 } },
 		    [4] = { .found = IMAGE_COPIES } },
 };
 
@@ -75,19 +81,18 @@ static const struct outside {
 	struct image_shape image;
 	bool is_taken;
 } outsides[] = {
-	{ "inside", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 256, 128, 1028 }, true },
-	{ "no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 4, 3, 4 }, true },
-	{ "row", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 3 }, false },
-	{ "row_of_no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 3, 3, 0 }, false },
-	{ "address", { IMAGE_OF_MEMORY, true, 0, (void *)32, 4, 1, 1, 0 }, false },
-	{ "pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 16, 1, 1, 0 }, false },
-	{ "unknown_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 0, 1, 1, 0 }, false },
-	{ "width", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 257, 1, 0 }, false },
-	{ "height", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 1, 129, 0 }, false },
-	{ "gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 1, 1, 2, 2 }, false },
-	{ "access", { IMAGE_OF_MEMORY, true, CL_MEM_READ_ONLY, (void *)64, 4, 1, 1, 0 }, false },
-	{ "other_object", { IMAGE_OF_BUFFER, true, 0, (void *)64, 4, 1, 1, 0 }, false },
-	{ "other_type", { IMAGE_OF_MEMORY, false, 0, (void *)64, 4, 1, 1, 0 }, false },
+	{ "inside", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 256, 128, 1032 }, true },
+	{ "no_gap", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 4, 3, 16 }, true },
+	{ "row", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 3, 3, 12 }, false },
+	{ "address", { IMAGE_OF_MEMORY, true, 0, (void *)32, 4, 2, 1, 8 }, false },
+	{ "pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 8, 1, 1, 8 }, false },
+	{ "large_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 32, 1, 1, 32 }, false },
+	{ "row_of_other_pixel", { IMAGE_OF_MEMORY, true, 0, (void *)64, 16, 1, 1, 24 }, false },
+	{ "width", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 258, 1, 1032 }, false },
+	{ "height", { IMAGE_OF_MEMORY, true, 0, (void *)64, 4, 2, 129, 8 }, false },
+	{ "access", { IMAGE_OF_MEMORY, true, CL_MEM_READ_ONLY, (void *)64, 4, 2, 1, 8 }, false },
+	{ "other_object", { IMAGE_OF_BUFFER, true, 0, (void *)64, 4, 2, 1, 8 }, false },
+	{ "other_type", { IMAGE_OF_MEMORY, false, 0, (void *)64, 4, 2, 1, 8 }, false },
 };
 
 TEST_EACH_PAIR(
@@ -97,7 +102,7 @@ TEST_EACH_PAIR(
 	struct image_rule rules[IMAGE_RULES] = { [3] = known.images[3] };
 	const bool is_other = row->image.from != IMAGE_OF_MEMORY || !row->image.is_2d;
 
-	rules[3].pixels = 15;
+	rules[3].pitch[2] = 8;
 	rules[3].accesses = 1u << host_rule_access(0);
 	rules[3].is_all = column->is_all;
 	EXPECT_EQ(image_rule_check(rules, &row->image),

@@ -186,23 +186,15 @@ TEST_EACH(
 	fixture_close();
 }
 
-TEST(pitch_ignored, "If the driver ignores the row pitch of images, an image with a gap behind "
-		    "each row is refused.")
+TEST(pitch_ignored, "If the driver ignores the row pitch of images, 2D images are refused.")
 {
-	unsigned char *memory;
-	cl_mem mem, image;
+	cl_mem mem;
 	cl_int err;
 
 	made_open(STUB_IMAGES_PACKED, 1);
-	memory = pages_map(1);
-	mem = fixture_import_host(0, memory, PAGE);
+	mem = fixture_import_host(0, pages_map(1), PAGE);
 	EXPECT(!made_try(CL_MEM_OBJECT_IMAGE2D, mem, PITCH, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
-	image = made_try(CL_MEM_OBJECT_IMAGE2D, mem, 4 * WIDTH, &err);
-	EXPECT_EQ(err, CL_SUCCESS);
-	memory[4 * WIDTH] = 42;
-	EXPECT_EQ(made_read(CL_MEM_OBJECT_IMAGE2D, image, 1), 42);
-	cl.clReleaseMemObject(image);
 	cl.clReleaseMemObject(mem);
 	fixture_close();
 }
@@ -253,7 +245,6 @@ static const struct fault {
 	{ "sub_buffer", "clCreateSubBuffer", CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES },
 	{ "kernel", "clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES, CL_OUT_OF_RESOURCES },
 	{ "query", "clGetMemObjectInfo", CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_HOST_MEMORY },
-	{ "pitch", "clGetImageInfo", CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES },
 	{ "buffer", "clCreateBuffer", CL_OUT_OF_RESOURCES, CL_OUT_OF_RESOURCES },
 };
 
@@ -267,10 +258,12 @@ TEST_EACH(faults, struct fault, faults,
 	made_open(STUB_NUM_OPTIONS, 0);
 	mem = fixture_import_host(0, pages_map(2), 2 * PAGE);
 	part = fixture_create_sub_buffer(mem, ORIGIN, PAGE);
+	stub_set(STUB_FAULT_STAYS, 1);
 	stub_fail(row->function, 1, row->code);
 	EXPECT(!made_try(CL_MEM_OBJECT_IMAGE2D, part, PITCH, &err));
 	EXPECT(stub_failed());
 	EXPECT_EQ(err, row->wanted);
+	stub_fail(NULL, 0, CL_SUCCESS);
 	cl.clReleaseMemObject(made_create(CL_MEM_OBJECT_IMAGE2D, part));
 	cl.clReleaseMemObject(part);
 	cl.clReleaseMemObject(mem);

@@ -286,6 +286,9 @@ static bool query_with_fault(const struct query *q, unsigned long nth)
 
 	fixture_reset();
 	fixture_open();
+	/* The calls of the self-test fail in one query: they are the same in each. */
+	if (!q->of_device || q->versions)
+		EXPECT_EQ(query_ask(q, fix.device[0], sizeof(answer), answer, NULL), CL_SUCCESS);
 	stub_fail(NULL, nth, CL_OUT_OF_HOST_MEMORY);
 	err = query_ask(q, fix.device[0], sizeof(answer), answer, NULL);
 	happened = stub_failed();

@@ -75,6 +75,32 @@ TEST_EACH(device, struct kernels, kernels, "A probe process answers the first de
 	unsetenv("STUB_NO_NATIVE_KERNEL");
 }
 
+/* What a device reports: host memory, and dma-bufs. */
+enum { REPORTS_HOST = 1, REPORTS_DMABUF = 2 };
+
+static int device_query_types(void)
+{
+	char text[8192] = "";
+	cl_device_id device;
+
+	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return -1;
+	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
+	return (strstr(text, "cl_arm_import_memory_host") ? REPORTS_HOST : 0) +
+	       (strstr(text, "cl_arm_import_memory_dma_buf") ? REPORTS_DMABUF : 0);
+}
+
+TEST(user_events,
+     "A device whose driver crashes in the self-test of user events takes host memory, "
+     "and no dma-bufs.")
+{
+	probe_create_cache();
+	setenv("STUB_FINISH_EARLY", "2", 1);
+	EXPECT_EQ(probe_run_answered(device_query_types), REPORTS_HOST);
+	unsetenv("STUB_FINISH_EARLY");
+	EXPECT_EQ(probe_run_answered(device_query_types), REPORTS_HOST | REPORTS_DMABUF);
+}
+
 /* Uses the driver in a child, forked after a query. */
 static int fork_and_use(void)
 {
@@ -126,34 +152,24 @@ TEST(fork_pocl,
 	}
 }
 
-/* Returns 0 if the device reports imports of host memory, and no imports of dma-bufs. */
 static int device_basic(void)
 {
-	char text[8192] = "";
-	cl_device_id device;
-
 	setenv("POCL_DEVICES", "basic", 1);
-	setenv("CLIMPORT_PROBE", "here", 1);
-	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
-		return 1;
-	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
-	if (!strstr(text, "cl_arm_import_memory_host"))
-		return 2;
-	return strstr(text, "cl_arm_import_memory_dma_buf") ? 3 : 0;
+	return device_query_types();
 }
 
-TEST(pocl_basic,
-     "PoCL's device basic deadlocks if a user event is completed too early, and the self-test does "
-     "not hang on the device.")
+TEST(pocl_basic, "PoCL's device basic, which deadlocks if a user event is completed too early, "
+		 "takes host memory "
+		 "and no dma-bufs.")
 {
 	probe_create_cache_for_pocl();
 	if (probe_run_program(probe_has_platform))
 		test_skip("no OpenCL driver is installed");
-	if (probe_run_program(device_basic) == 1)
+	if (probe_run_program(device_basic) < 0)
 		test_skip("PoCL has no device basic");
 	for (int round = 0; round < 30; round++) {
 		probe_create_cache_for_pocl();
-		EXPECT_EQ(probe_run_program(device_basic), 0);
+		EXPECT_EQ(probe_run_answered(device_basic), REPORTS_HOST);
 	}
 }
 

@@ -64,6 +64,47 @@ TEST(unaligned_images,
 	fixture_close();
 }
 
+/* Rows of images, and how many whole pixels a driver wants in a row. */
+static const struct rows {
+	const char *name;
+	long wanted;
+	cl_image_format format;
+	size_t width, pitch; /* pixels, bytes */
+	bool is_made;
+} rows[] = {
+	{ "whole", 256, { CL_RGBA, CL_UNSIGNED_INT8 }, 16, 1024, true },
+	{ "whole_large_pixels", 256, { CL_RGBA, CL_FLOAT }, 16, 4096, true },
+	{ "large_pixels", 256, { CL_RGBA, CL_FLOAT }, 16, 1024, false },
+	{ "small_pixels", 256, { CL_R, CL_UNSIGNED_INT8 }, 16, 64, false },
+	{ "packed", 256, { CL_RGBA, CL_UNSIGNED_INT8 }, 16, 0, false },
+	{ "packed_below_all_that_was_tried", 2048, { CL_RGBA, CL_UNSIGNED_INT8 }, 1024, 0, false },
+	{ "packed_short", 1024, { CL_RGBA, CL_UNSIGNED_INT8 }, 16, 0, false },
+};
+
+TEST_EACH(
+	rows, struct rows, rows,
+	"If a driver copies images unless rows are of so many whole pixels, images with other rows "
+	"are refused, whatever the size of a pixel.")
+{
+	cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = row->width,
+		.image_height = 2,
+		.image_row_pitch = row->pitch,
+	};
+	cl_mem image;
+	cl_int err;
+
+	zero_copy_open(STUB_COPYING_IMAGES_ROWS, row->wanted);
+	desc.mem_object = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2), 2 * PAGE);
+	image = cl.clCreateImage(fix.context, 0, &row->format, &desc, NULL, &err);
+	EXPECT_EQ(err, row->is_made ? CL_SUCCESS : CL_INVALID_OPERATION);
+	if (image)
+		cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(desc.mem_object);
+	fixture_close();
+}
+
 TEST(once_an_image, "Images are tested once in a process.")
 {
 	unsigned long kernels;

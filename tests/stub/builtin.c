@@ -18,30 +18,15 @@ static size_t arg_read_ulong(const struct arg *arg)
 	return (size_t)value;
 }
 
-/* The layer's self-test: checks whether memory is shared both ways, without a map. */
+/* climport_selftest(uchar *a, uchar *b, ulong at0, ulong at1, ulong at2, ulong width) */
 static void climport_selftest(const struct arg *arg, const size_t *id, const size_t *global)
 {
+	volatile unsigned char *a = arg[0].data, *b = arg[1].data;
+
 	(void)id;
 	(void)global;
-	for (int i = 2; i < 5; i++) {
-		volatile unsigned char *a = arg[0].data + arg_read_ulong(&arg[i]),
-				       *b = arg[1].data + arg_read_ulong(&arg[i]);
-
-		a[0] = (unsigned char)arg_read_uint(&arg[5]);
-		a[1] = b[0];
-		a[2] = b[3];
-	}
-}
-
-/* climport_selftest() through buffers that are only written. */
-static void climport_selftest_both(const struct arg *arg, const size_t *id, const size_t *global)
-{
-	(void)id;
-	(void)global;
-	for (int i = 2; i < 5; i++) {
-		arg[0].data[arg_read_ulong(&arg[i])] = (unsigned char)arg_read_uint(&arg[5]);
-		arg[1].data[arg_read_ulong(&arg[i]) + 1] = (unsigned char)arg_read_uint(&arg[5]);
-	}
+	a[arg_read_ulong(&arg[3])] = b[arg_read_ulong(&arg[2])];
+	a[arg_read_ulong(&arg[4])] = b[arg_read_ulong(&arg[3])];
 }
 
 /* climport_selftest_address(ulong *out, uchar *a) */
@@ -57,23 +42,6 @@ static void builtin_increment(const struct arg *arg, const size_t *id, const siz
 {
 	(void)global;
 	arg[0].data[id[0]]++;
-}
-
-/* climport_selftest_write(uchar *a, uint value) */
-static void climport_selftest_write(const struct arg *arg, const size_t *id, const size_t *global)
-{
-	(void)id;
-	(void)global;
-	arg[0].data[0] = (unsigned char)arg_read_uint(&arg[1]);
-}
-
-/* climport_selftest_read(uchar *b) */
-static void climport_selftest_read(const struct arg *arg, const size_t *id, const size_t *global)
-{
-	(void)id;
-	(void)global;
-	arg[0].data[1] = arg[0].data[0];
-	arg[0].data[2] = arg[0].data[3];
 }
 
 /* vector_add(uint *out, const uint *a, const uint *b) */
@@ -171,21 +139,24 @@ static void builtin_buffer_to_image1d(const struct arg *arg, const size_t *id, c
 	memcpy(arg[1].data, arg[0].data, arg_read_uint(&arg[2]) * 4);
 }
 
-/* The pixel whose coordinates are the argument @x and the next argument. */
-static unsigned char *pixel_at(const struct arg *image, const struct arg *x)
+/* The pixel with the number @at in rows of @width. */
+static unsigned char *pixel_at(const struct arg *image, const struct arg *at,
+			       const struct arg *width)
 {
-	return arg_find_pixel(image, arg_read_uint(x), arg_read_uint(x + 1));
+	const size_t number = arg_read_ulong(at), row = arg_read_ulong(width);
+
+	return arg_find_pixel(image, number % row, number / row);
 }
 
-/* climport_selftest_image(a, b, int x0, int y0, int x1, int y1, int x2, int y2) */
+/* climport_selftest_image(a, b, ulong at0, ulong at1, ulong at2, ulong width) */
 static void climport_selftest_image(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	const size_t bytes = arg[0].mem->element;
 
 	(void)id;
 	(void)global;
-	memcpy(pixel_at(&arg[0], &arg[4]), pixel_at(&arg[1], &arg[2]), bytes);
-	memcpy(pixel_at(&arg[0], &arg[6]), pixel_at(&arg[1], &arg[4]), bytes);
+	memcpy(pixel_at(&arg[0], &arg[3], &arg[5]), pixel_at(&arg[1], &arg[2], &arg[5]), bytes);
+	memcpy(pixel_at(&arg[0], &arg[4], &arg[5]), pixel_at(&arg[1], &arg[3], &arg[5]), bytes);
 }
 
 static const struct {
@@ -193,12 +164,9 @@ static const struct {
 	kernel_fn *run;
 } builtins[] = {
 	{ "climport_selftest", climport_selftest },
-	{ "climport_selftest_both", climport_selftest_both },
 	{ "climport_selftest_address", climport_selftest_address },
 	{ "climport_selftest_image", climport_selftest_image },
 	{ "climport_selftest_image_1d", climport_selftest_image },
-	{ "climport_selftest_write", climport_selftest_write },
-	{ "climport_selftest_read", climport_selftest_read },
 	{ "increment", builtin_increment },
 	{ "vector_add", builtin_vector_add },
 	{ "add", builtin_add },

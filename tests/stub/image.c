@@ -175,9 +175,11 @@ static cl_int image_from_parent(struct mem *image, struct context *context, cl_m
 
 static bool is_copied_image(const struct mem *image, const void *host_ptr)
 {
-	const size_t above = (size_t)stub_get(STUB_COPYING_IMAGES_ABOVE);
+	const size_t above = (size_t)stub_get(STUB_COPYING_IMAGES_ABOVE),
+		     row = image->element * (size_t)stub_get(STUB_COPYING_IMAGES_ROWS);
 
 	return stub_get(STUB_COPYING_IMAGES) || (above && image->height > above) ||
+	       image->row_pitch % row ||
 	       (uintptr_t)host_ptr % (size_t)stub_get(STUB_COPYING_IMAGES_ALIGN);
 }
 

@@ -455,6 +455,8 @@ static void queue_finish(struct queue *queue)
 		sleep_ms(10);
 	pthread_mutex_lock(&sched_lock);
 	up_to = queue->enqueued;
+	if (stub_get(STUB_FINISH_EARLY) == 2 && queue->first && queue->first->num_deps)
+		abort();
 	while (commands_left(queue, up_to))
 		pthread_cond_wait(&sched_changed, &sched_lock);
 	pthread_mutex_unlock(&sched_lock);

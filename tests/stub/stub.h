@@ -84,14 +84,14 @@ enum stub_option {
 	STUB_NO_NATIVE_KERNEL,	  /* devices lack CL_EXEC_NATIVE_KERNEL */
 	STUB_GPU,		  /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
 	STUB_HANG,		  /* while set, clFinish does not return */
-	STUB_FINISH_EARLY,	  /* clFinish does not wait for commands with wait lists */
-	STUB_COPYING_READ_ONLY,	  /* CL_MEM_READ_ONLY host pointers are copied by kernels */
-	STUB_COPYING_WRITE_ONLY,  /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
-	STUB_COPYING_ABOVE,	  /* host pointers of more bytes are copied, unless 0 */
-	STUB_COPYING_FILES,	  /* mappings of files are copied */
-	STUB_COPYING_SHARED,	  /* mappings of shared memory and of dma-bufs are copied */
-	STUB_COPYING_DMABUFS,	  /* mappings of (fake) dma-bufs are copied */
-	STUB_COPYING_UNWRITABLE,  /* mappings without write permission are copied */
+	STUB_FINISH_EARLY, /* clFinish does not wait for commands with wait lists; 2: it aborts */
+	STUB_COPYING_READ_ONLY,	       /* CL_MEM_READ_ONLY host pointers are copied by kernels */
+	STUB_COPYING_WRITE_ONLY,       /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
+	STUB_COPYING_ABOVE,	       /* host pointers of more bytes are copied, unless 0 */
+	STUB_COPYING_FILES,	       /* mappings of files are copied */
+	STUB_COPYING_SHARED,	       /* mappings of shared memory and of dma-bufs are copied */
+	STUB_COPYING_DMABUFS,	       /* mappings of (fake) dma-bufs are copied */
+	STUB_COPYING_UNWRITABLE,       /* mappings without write permission are copied */
 	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
 	STUB_COPYING_HOST_ACCESS,      /* objects with CL_MEM_HOST_* flags are copied by kernels */
 	STUB_COPYING_SEVERAL,	       /* host pointers to several mappings are copied */
@@ -99,12 +99,13 @@ enum stub_option {
 	STUB_COPYING_TMPFS,	       /* mappings of files on tmpfs are copied */
 	STUB_COPYING_IMAGES_ABOVE,     /* images of more rows are copies, unless 0 */
 	STUB_COPYING_IMAGES_ALIGN,     /* images at unaligned addresses are copies */
-	STUB_PIN_LIMIT,		       /* a host pointer has at most so many bytes, unless 0 */
-	STUB_STACK,		       /* bytes of stack for clBuildProgram */
-	STUB_FORKS,		       /* each call forks first */
-	STUB_COMMAND_PROPERTIES,       /* cl_khr_command_buffer 0.9.5: recording takes properties */
-	STUB_COMMAND_ARRAYS,	       /* mutable_dispatch 0.9.2: updates are arrays */
-	STUB_COMMAND_NAMED,	       /* the two are reported by: 1 device, 2 platform, 3 both */
+	STUB_COPYING_IMAGES_ROWS, /* images whose rows are not of so many whole pixels are copies (zink) */
+	STUB_PIN_LIMIT,		  /* a host pointer has at most so many bytes, unless 0 */
+	STUB_STACK,		  /* bytes of stack for clBuildProgram */
+	STUB_FORKS,		  /* each call forks first */
+	STUB_COMMAND_PROPERTIES, /* cl_khr_command_buffer 0.9.5: recording takes properties */
+	STUB_COMMAND_ARRAYS,	 /* mutable_dispatch 0.9.2: updates are arrays */
+	STUB_COMMAND_NAMED,	 /* the two are reported by: 1 device, 2 platform, 3 both */
 	STUB_NOTHING_FAIL,   /* markers, barriers and migrations end with the (negative) status */
 	STUB_UNNAMED,	     /* functions without an address: 1 clIcdGetPlatformIDsKHR, 2 all */
 	STUB_HANG_FLUSH,     /* while set, clFlush does not return */

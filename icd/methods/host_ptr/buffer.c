@@ -48,7 +48,6 @@ static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
 				   const struct host_ptr_memory *memory,
 				   struct method_buffer *buffer)
 {
-	struct backing *backing;
 	cl_mem whole;
 	cl_int err = host_ptr_make(context, flags, memory, &whole);
 
@@ -59,13 +58,7 @@ static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
 		next.clReleaseMemObject(whole);
 		return err;
 	}
-	backing = backing_create(whole);
-	if (!backing)
-		return CL_OUT_OF_HOST_MEMORY;
-	err = part_create(backing, flags, memory->offset, region->size, buffer);
-	if (err)
-		backing_put(backing);
-	return err;
+	return part_create_alone(whole, flags, memory->offset, region->size, buffer);
 }
 
 cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,

@@ -5,10 +5,11 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "icd/driver_info.h"
 #include "icd/methods/host_ptr/buffer.h"
-#include "icd/methods/host_ptr/image_create.h"
+#include "icd/methods/image_create.h"
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"
 #include "icd/methods/part.h"
@@ -64,28 +65,8 @@ static bool host_ptr_test(struct device *device, struct method *method)
 	found = selftest_host_rule(device->id, &device->facts.rule, method->why,
 				   sizeof(method->why));
 	method->align = device->facts.rule.align;
-	device->facts.is_best &= device->facts.rule.own_address;
+	device->facts.is_best &= device->facts.rule.own_address && method->align == 1;
 	method->unknown = found == UNTESTED;
-	return found == PASSED;
-}
-
-/* In the bracket of a dma-buf commands wait for user events (access.h). */
-static bool host_ptr_test_bracket(const struct device *device, struct method *method)
-{
-	static const char *const says[] = {
-		[UNTESTED] = "could not be tested",
-		[FAILED] = "do not work",
-		[BROKEN] = "do not work",
-	};
-	enum tested found = selftest_user_event(device->id);
-
-	method->unknown = found == UNTESTED;
-	if (found != PASSED)
-		snprintf(method->why, sizeof(method->why),
-			 "commands that wait for user events, or their callbacks, %s on this "
-			 "device, so "
-			 "dma-bufs cannot be kept consistent",
-			 says[found]);
 	return found == PASSED;
 }
 
@@ -110,7 +91,7 @@ static bool host_ptr_probe(struct device *device, const char *extensions, enum i
 	(void)extensions;
 	if (type == IMPORT_HOST)
 		return host_ptr_test(device, method);
-	return host_ptr_test_mapping(device, method) && host_ptr_test_bracket(device, method);
+	return host_ptr_test_mapping(device, method);
 }
 
 static void host_ptr_describe(const struct device *device, enum import_type type,
@@ -128,48 +109,50 @@ static bool host_ptr_shares(const struct device *device)
 	return device->facts.rule.own_address;
 }
 
-static void host_ptr_test_image(struct device *device, unsigned int image)
-{
-	const struct selftest_image asked = {
-		.device = device->id,
-		.align = device->facts.rule.align,
-		.own_address = device->facts.rule.own_address,
-		.number = image,
-	};
+/* In the bracket of a dma-buf commands wait for user events (access.h). */
+#define EVENTS_SAY(what)                                                                       \
+	"commands that wait for user events, or their callbacks, " what " on this device, so " \
+	"dma-bufs cannot be kept consistent"
 
-	device->facts.is_unknown |= !selftest_image(&asked, &device->facts.images[image]);
+void host_ptr_expect_events(struct device *device, unsigned int image)
+{
+	struct facts_type *facts = &device->facts.type[IMPORT_DMABUF];
+
+	(void)image;
+	if (device->method[IMPORT_DMABUF].ops != &method_host_ptr_ops)
+		return;
+	strcpy(facts->method, "-");
+	strcpy(facts->why, EVENTS_SAY("crash or hang the driver"));
 }
 
-/* A driver that makes 2D images from buffers makes them; else the layer does. */
-static void host_ptr_test_image_2d(struct device *device, unsigned int image)
+void host_ptr_test_events(struct device *device, unsigned int image)
 {
-	const bool is_of_memory = image == IMAGE_RULE(IMAGE_OF_MEMORY, true);
+	struct method *method = &device->method[IMPORT_DMABUF];
+	enum tested found;
 
-	if (device->image2d_from_buffer == is_of_memory)
-		device->facts.images[image].found = IMAGE_UNPROVED;
-	else
-		host_ptr_test_image(device, image);
+	(void)image;
+	if (method->ops != &method_host_ptr_ops)
+		return;
+	found = selftest_user_event(device->id);
+	if (found != PASSED) {
+		method->ops = NULL;
+		method->unknown = found == UNTESTED;
+		device->facts.is_best = false;
+		snprintf(method->why, sizeof(method->why), "%s",
+			 found == UNTESTED ? EVENTS_SAY("could not be tested")
+					   : EVENTS_SAY("do not work"));
+	}
+	method_note_type(device, IMPORT_DMABUF);
 }
-
-/* From the harmless to what drivers do not survive. */
-static const struct method_danger host_ptr_image_dangers[] = {
-	{ "image_1d_of_buffer", host_ptr_test_image, IMAGE_RULE(IMAGE_OF_BUFFER, false) },
-	{ "image_2d_of_buffer", host_ptr_test_image_2d, IMAGE_RULE(IMAGE_OF_BUFFER, true) },
-	{ "image_2d_of_memory", host_ptr_test_image_2d, IMAGE_RULE(IMAGE_OF_MEMORY, true) },
-	{ "image_1d_of_sub_buffer", host_ptr_test_image, IMAGE_RULE(IMAGE_OF_SUB_BUFFER, false) },
-	{ "image_2d_of_sub_buffer", host_ptr_test_image_2d, IMAGE_RULE(IMAGE_OF_SUB_BUFFER, true) },
-	{ .name = NULL },
-};
 
 const struct method_ops method_host_ptr_ops = {
 	.name = "host_ptr",
-	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
 	.shares = host_ptr_shares,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.create_image = image_create,
-	.image_dangers = host_ptr_image_dangers,
+	.images = IMAGE_OF_BUFFER,
 	.describe = host_ptr_describe,
 };

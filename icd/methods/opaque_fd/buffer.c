@@ -38,7 +38,6 @@ const struct opaque_device *opaque_device_get(const struct device *device)
 	if (!mine)
 		return found;
 	mine->id = device->id;
-	mine->align = device->base_align;
 	mine->largest = opaque_largest_buffer(device->id);
 	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, mine->uuid,
 				 NULL)) {
@@ -185,9 +184,7 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaq
 			buffer->handle = mem;
 			return err;
 		}
-		backing = backing_create(mem);
-		if (!backing)
-			return CL_OUT_OF_HOST_MEMORY;
+		return part_create_alone(mem, flags, opaque->offset, region->size, buffer);
 	}
 	err = part_create(backing, flags, opaque->offset, region->size, buffer);
 	if (err)

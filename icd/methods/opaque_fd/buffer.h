@@ -17,7 +17,6 @@ struct opaque_device {
 	struct published published; /* first */
 	cl_device_id id;
 	unsigned char uuid[IMPORT_UUID_SIZE];
-	size_t align;	  /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 	uint64_t largest; /* bytes: of a buffer */
 };
 

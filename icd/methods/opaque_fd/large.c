@@ -9,10 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "icd/config.h"
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
-#include "icd/selftest/rounds.h"
 #include "icd/selftest/session.h"
 #include "util/cl_names.h"
 #include "util/log.h"
@@ -24,45 +22,37 @@
 /* The largest allocation below: CUDA allocates multiples of 2 MiB, and makes 512 MiB of 511. */
 #define LARGE_PART_MIB (LARGE_MIB - 2)
 
-void large_expect_worst(struct device *device)
+void large_expect(struct device *device, unsigned int image)
 {
-	device->facts.takes_large = false;
+	(void)image;
 	strcpy(device->facts.large_why, "climport-probe did not survive the test of it");
 }
 
-/*
- * The test takes half a second, so only the record with images has it.  Apart from large_check(), whose frame is in
- * every import.
- */
+/* Apart from large_check(), whose frame is in every import. */
 static __attribute__((noinline)) cl_int large_check_record(const struct device *device)
 {
-	const struct facts *facts = &device->facts;
-	char why[FACTS_WHY_SIZE] = "";
-	bool is_tested = true;
+	char why[FACTS_WHY_SIZE];
+	const struct facts *facts = device_tested(device->id, why);
 
-	if (config_probe() != PROBE_HERE) {
-		facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
-		is_tested = facts && (facts->has_images || facts->has_died);
-	}
-	if (is_tested && facts->takes_large)
+	if (facts && facts->takes_large)
 		return CL_SUCCESS;
 	log_error("CUDA device memory of %u MiB and more is not imported: %s; allocate parts of %u "
 		  "MiB at most",
-		  LARGE_MIB, is_tested ? facts->large_why : why, LARGE_PART_MIB);
-	return is_tested ? CL_INVALID_OPERATION : CL_OUT_OF_RESOURCES;
+		  LARGE_MIB, facts ? facts->large_why : why, LARGE_PART_MIB);
+	return facts ? CL_INVALID_OPERATION : CL_OUT_OF_RESOURCES;
 }
 
 cl_int large_check(const struct device *device, const struct import_opaque *opaque)
 {
-	if (device->facts.takes_large || !opaque->is_on_device || opaque->size < LARGE_LEAST)
+	if (!opaque->is_on_device || opaque->size < LARGE_LEAST)
 		return CL_SUCCESS;
 	return large_check_record(device);
 }
 
 /* Returns 1: the bytes that were written are read, 0: other bytes, or an error of OpenCL. */
-static cl_int large_copy(cl_command_queue queue, cl_mem writer, cl_mem reader, size_t at,
-			 cl_uint value)
+static cl_int large_copy(cl_command_queue queue, cl_mem writer, cl_mem reader, size_t at)
 {
+	const cl_uint value = 0x51a7e000 + (cl_uint)(at >> 20);
 	cl_uint seen = ~value;
 	cl_int err = next.clEnqueueWriteBuffer(queue, writer, CL_TRUE, at, sizeof(value), &value, 0,
 					       NULL, NULL);
@@ -73,14 +63,13 @@ static cl_int large_copy(cl_command_queue queue, cl_mem writer, cl_mem reader, s
 	return err ? err : seen == value;
 }
 
+/* The first, the middle and the last bytes. */
 static cl_int large_copy_places(cl_command_queue queue, cl_mem writer, cl_mem reader)
 {
-	size_t at[SELFTEST_PLACES];
 	cl_int result = 1;
 
-	rounds_places(LARGE_LEAST, at);
-	for (cl_uint i = 0; i < SELFTEST_PLACES && result == 1; i++)
-		result = large_copy(queue, writer, reader, at[i], 0x51a7e000 + i);
+	for (size_t i = 0; i < 3 && result == 1; i++)
+		result = large_copy(queue, writer, reader, (LARGE_LEAST - 4) / 8 * i * 4);
 	return result;
 }
 
@@ -104,7 +93,7 @@ static cl_int large_test_buffers(struct session *s, int fd)
 static cl_int large_test_descriptor(cl_device_id device, int fd)
 {
 	struct session s;
-	cl_int result = session_begin(&s, &device, 1, true);
+	cl_int result = session_begin(&s, &device, 1);
 
 	if (!result)
 		result = large_test_buffers(&s, fd);
@@ -123,7 +112,7 @@ static unsigned int large_exporter(void)
 }
 
 /* Returns 1 or 0 as above, or an error of OpenCL. */
-static cl_int large_test(cl_device_id device, const unsigned char *uuid)
+static cl_int large_test_memory(cl_device_id device, const unsigned char *uuid)
 {
 	struct import_region *region;
 	struct import_opaque opaque;
@@ -140,7 +129,7 @@ static cl_int large_test(cl_device_id device, const unsigned char *uuid)
 }
 
 /* What CUDA or OpenCL refuses, they may accept when there is more memory. */
-static void large_run(struct device *device, unsigned int image)
+void large_test(struct device *device, unsigned int image)
 {
 	const struct opaque_device *opaque = opaque_device_get(device);
 	cl_int result = CL_OUT_OF_RESOURCES;
@@ -148,7 +137,7 @@ static void large_run(struct device *device, unsigned int image)
 	(void)image;
 	log_clear();
 	if (opaque)
-		result = large_test(device->id, opaque->uuid);
+		result = large_test_memory(device->id, opaque->uuid);
 	device->facts.takes_large = result == 1;
 	device->facts.is_best &= result == 1;
 	snprintf(device->facts.large_why, sizeof(device->facts.large_why), "%s",
@@ -157,6 +146,3 @@ static void large_run(struct device *device, unsigned int image)
 		 : *log_last() ? log_last()
 			       : cl_error_name(result));
 }
-
-const struct method_danger large_dangers[] = { { .name = "large_memory", .run = large_run },
-					       { .name = NULL } };

@@ -15,11 +15,9 @@
 
 #include "icd/objects/method.h"
 
-/* Sets what holds if the driver does not survive the test. */
-void large_expect_worst(struct device *device);
-
-/* Writes to large memory and reads it through a second buffer. */
-extern const struct method_danger large_dangers[];
+/* struct method_danger: writes to large memory and reads it through a second buffer. */
+void large_expect(struct device *device, unsigned int image);
+void large_test(struct device *device, unsigned int image);
 
 /**
  * large_check - whether the driver survives the import of a descriptor

@@ -2,8 +2,8 @@
 /*
  * The method opaque_fd: cl_khr_external_memory_opaque_fd, for devices with memory of their own.
  *
- * An exporter makes a descriptor of the memory (import/opaque_fd/opaque.c).  No document promises
- * zero copy, so a self-test decides, for each exporter (coherency.h).
+ * An exporter makes a descriptor of the memory (import/opaque_fd/opaque.c).  No document promises zero copy, so a
+ * self-test decides, for each exporter, since the exporter decides whether the device caches the memory.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,12 +16,15 @@
 #include "icd/objects/method.h"
 #include "icd/methods/backing.h"
 #include "icd/methods/opaque_fd/buffer.h"
-#include "icd/methods/opaque_fd/coherency.h"
 #include "icd/methods/opaque_fd/large.h"
 #include "icd/methods/part.h"
+#include "icd/methods/verify.h"
+#include "icd/selftest/session.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 #define EXTENSION "cl_khr_external_memory_opaque_fd"
+#define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
 /* A device in the host's memory is served better by the memory's address. */
 static bool opaque_fd_is_discrete(cl_device_id id)
@@ -30,6 +33,60 @@ static bool opaque_fd_is_discrete(cl_device_id id)
 
 	next.clGetDeviceInfo(id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(unified), &unified, NULL);
 	return !unified;
+}
+
+/* On a page of host memory.  A shortage says nothing about the exporter. */
+static enum tested opaque_fd_test_exporter(struct device *device, const unsigned char *uuid,
+					   unsigned int exporter)
+{
+	const struct context_import how = { .ops = &method_opaque_fd_ops,
+					    .device = device,
+					    .base_align = device->base_align };
+	struct import_opaque opaque = { .fd = -1 };
+	struct import_region *region;
+	enum tested found;
+	int ret = import_sample(exporter, uuid, &region);
+
+	if (ret)
+		return shortage_is(ret) ? UNTESTED : NO_SAMPLE;
+	ret = import_opaque(region, uuid, &region->opaque, &opaque);
+	found = shortage_is(ret) ? UNTESTED : NO_SAMPLE;
+	if (!ret) {
+		close(opaque.fd);
+		device->facts.exporters |= 1u << exporter;
+		found = session_judge(verify_memory(&how, &device->id, 1, region, ROUNDS));
+		if (found != PASSED)
+			device->facts.exporters &= ~(1u << exporter);
+	}
+	import_put(region);
+	return found;
+}
+
+/* Exporters of any pages come first in the sentence. */
+static bool opaque_fd_test_host(struct device *device, struct method *method)
+{
+	static const char *const says[] = {
+		[UNTESTED] = "untested", [PASSED] = "zero copy by self-test", [FAILED] = "copied",
+		[BROKEN] = "copied",	 [NO_SAMPLE] = "no descriptor",
+	};
+	const struct opaque_device *opaque = opaque_device_get(device);
+	enum tested found[IMPORT_EXPORTERS];
+	size_t used = 0;
+
+	if (!opaque) {
+		snprintf(method->why, sizeof(method->why), "the device has no CL_DEVICE_UUID_KHR");
+		return false;
+	}
+	device->facts.exporters = 0;
+	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
+		found[i] = opaque_fd_test_exporter(device, opaque->uuid, i);
+		method->unknown |= found[i] == UNTESTED;
+	}
+	for (int i = IMPORT_EXPORTERS - 1; i >= 0 && used < sizeof(method->why); i--)
+		used += (size_t)snprintf(method->why + used, sizeof(method->why) - used, "%s%s: %s",
+					 used ? "; " : "", import_exporter_get(i)->memory,
+					 says[found[i]]);
+	return device->facts.exporters;
 }
 
 /*
@@ -41,7 +98,7 @@ static bool opaque_fd_test(struct device *device, enum import_type type, struct 
 	const struct method *host = &device->method[IMPORT_HOST];
 
 	if (type == IMPORT_HOST || (host->ops && !host->ops->create))
-		return coherency_test(device, method);
+		return opaque_fd_test_host(device, method);
 	snprintf(method->why, sizeof(method->why),
 		 "made of this process's memory, or mapped by the CPU, as host memory: %.120s",
 		 host->why);
@@ -62,7 +119,6 @@ static bool opaque_fd_probe(struct device *device, const char *extensions, enum 
 	}
 	method->align = 1;
 	takes = opaque_fd_test(device, type, method);
-	large_expect_worst(device);
 	device->facts.is_best &= device->facts.exporters == (1u << IMPORT_EXPORTERS) - 1;
 	method->is_reason = method->unknown;
 	return takes;
@@ -98,7 +154,7 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 	err = error_to_cl(import_opaque(region, device->uuid, &region->opaque, &opaque));
 	if (err)
 		return err;
-	err = part_check_offset(region, opaque.offset, device->align);
+	err = part_check_offset(region, opaque.offset, how->base_align);
 	if (!err)
 		err = large_check(how->device, &opaque);
 	if (!err)
@@ -138,14 +194,12 @@ static void opaque_fd_describe(const struct device *device, enum import_type typ
  */
 const struct method_ops method_opaque_fd_ops = {
 	.name = "opaque_fd",
-	.types = 1u << IMPORT_HOST | 1u << IMPORT_DMABUF,
 	.probe = opaque_fd_probe,
 	.create = opaque_fd_create,
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.context_release = backing_drop_context,
 	.describe = opaque_fd_describe,
-	.dangers = large_dangers,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,
 	.extension = EXTENSION,
 	.cpu_optional = true,

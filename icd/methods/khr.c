@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The method khr: dma-bufs by cl_khr_external_memory; and where host pointers are copied, host memory as a dma-buf of
+ * its pages.
+ *
+ * The name of an extension is no proof, nor is a missing name a refusal: Intel's driver for GPUs
+ * reports cl_khr_external_memory alone, and takes dma-bufs.  So the device's handle types are asked
+ * for, and then a self-test decides on memory of climport's own: a driver may take a descriptor and give a buffer of
+ * other memory, without an error.
+ *
+ * A device works on the memory itself, so the CPU's caches are not the layer's business.  Before each
+ * command the device acquires what the command uses, and releases it behind (access/acquired.h).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "icd/driver_info.h"
+#include "icd/error.h"
+#include "icd/layer.h"
+#include "icd/methods/image_create.h"
+#include "icd/methods/part.h"
+#include "icd/methods/verify.h"
+#include "icd/objects/context.h"
+#include "icd/objects/extensions.h"
+#include "icd/selftest/rounds.h"
+#include "util/cl_names.h"
+#include "util/descriptor.h"
+#include "util/log.h"
+
+#define EXTENSION "cl_khr_external_memory"
+#define COPIES "CL_MEM_USE_HOST_PTR copies on this device, and "
+#define SAMPLE_BYTES 4096
+#define HOST_POINTERS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
+
+/* Sentences. */
+static const char *const khr_says[IMPORT_TYPES][NO_SAMPLE + 1] = {
+	[IMPORT_HOST] = {
+		[UNTESTED] = (COPIES "the self-test of pages as dma-bufs by " EXTENSION " could not run"),
+		[PASSED] = ("pages as dma-bufs by " EXTENSION " are zero copy by self-test"),
+		[FAILED] = (COPIES "pages as dma-bufs are not zero copy"),
+		[BROKEN] = (COPIES "the device refuses pages as dma-bufs by " EXTENSION),
+		[NO_SAMPLE] = (COPIES "nobody makes a dma-buf of pages (/dev/gdmabuf, /dev/udmabuf)"),
+	},
+	[IMPORT_DMABUF] = {
+		[UNTESTED] = ("the self-test of dma-bufs by " EXTENSION " could not run"),
+		[PASSED] = ("dma-bufs by " EXTENSION " are zero copy by self-test"),
+		[FAILED] = ("the device takes a dma-buf by " EXTENSION " and works on other memory"),
+		[BROKEN] = ("the device refuses a dma-buf by " EXTENSION),
+		[NO_SAMPLE] = ("dma-bufs by " EXTENSION " are not proved: climport can make none for a "
+			      "self-test (/dev/udmabuf, /dev/dma_heap/system)"),
+	},
+};
+
+/* The driver closes the descriptor with the buffer, and perhaps also where the driver fails. */
+static cl_mem khr_buffer_of(cl_context context, cl_mem_flags flags, int own, size_t size,
+			    cl_int *err)
+{
+	const cl_mem_properties properties[] = {
+		CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
+		(cl_mem_properties)own,
+		0,
+	};
+	struct descriptor_id id;
+	cl_mem mem;
+
+	*err = CL_OUT_OF_RESOURCES;
+	if (descriptor_identify(own, &id))
+		return NULL;
+	mem = created_or_null(
+		next.clCreateBufferWithProperties(context, properties, flags, size, NULL, err),
+		err);
+	if (mem)
+		return mem;
+	descriptor_close(own, &id);
+	log_error("the driver makes no buffer of %zu bytes from a dma-buf: %s", size,
+		  cl_error_name(*err));
+	return NULL;
+}
+
+/*
+ * A buffer over the first @size bytes of a dma-buf.  The specification gives a descriptor to the driver, and
+ * clImportMemoryARM leaves it with the application: each buffer gets a duplicate, not below 3, since Intel's driver
+ * takes descriptor 0 for none.
+ * @flags: flags of host pointers are left out, as the specification demands
+ */
+static cl_mem khr_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
+{
+	const int own = descriptor_duplicate(fd);
+
+	if (own >= 0)
+		return khr_buffer_of(context, flags & ~(cl_mem_flags)HOST_POINTERS, own, size, err);
+	*err = CL_OUT_OF_RESOURCES;
+	return NULL;
+}
+
+static cl_int khr_enqueue_acquire(cl_command_queue queue, cl_uint count, const cl_mem *imports,
+				  cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	const struct extensions *driver;
+	const cl_int err = extensions_of_queue(queue, &driver);
+
+	if (err || !driver->clEnqueueAcquireExternalMemObjectsKHR)
+		return err ? err : CL_INVALID_COMMAND_QUEUE;
+	return driver->clEnqueueAcquireExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
+							     event);
+}
+
+static cl_int khr_enqueue_release(cl_command_queue queue, cl_uint count, const cl_mem *imports,
+				  cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	const struct extensions *driver;
+	const cl_int err = extensions_of_queue(queue, &driver);
+
+	if (err || !driver->clEnqueueReleaseExternalMemObjectsKHR)
+		return err ? err : CL_INVALID_COMMAND_QUEUE;
+	return driver->clEnqueueReleaseExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
+							     event);
+}
+
+static bool khr_has_functions(cl_platform_id platform)
+{
+	const struct extensions *driver = extensions_of_platform(platform);
+
+	return driver->clEnqueueAcquireExternalMemObjectsKHR &&
+	       driver->clEnqueueReleaseExternalMemObjectsKHR && next.clCreateBufferWithProperties;
+}
+
+/* Why no self-test is worth the time, by names, handle types and functions; or NULL. */
+static const char *khr_find_obstacle(const struct device *device, const char *extensions)
+{
+	if (!has_word(extensions, EXTENSION) && !has_word(extensions, EXTENSION "_dma_buf"))
+		return "the device has no " EXTENSION;
+	if (!driver_imports_dma_bufs(device->id))
+		return "the device has " EXTENSION ", but not for dma-bufs";
+	if (!khr_has_functions(device->platform))
+		return "the driver lacks functions of " EXTENSION;
+	return NULL;
+}
+
+static enum tested khr_test(const struct device *device, enum import_type type)
+{
+	const struct context_import how = { .ops = &method_khr_ops,
+					    .device = device,
+					    .base_align = device->base_align };
+	struct import_region *region;
+	enum tested found;
+	const int ret = type == IMPORT_HOST ? import_sample_pages(SAMPLE_BYTES, &region)
+					    : selftest_sample_dmabuf(SAMPLE_BYTES, &region);
+
+	if (ret)
+		return ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
+	found = session_judge(verify_memory(&how, &device->id, 1, region, ROUNDS_DEFAULT));
+	import_put(region);
+	return found;
+}
+
+/* Of host memory, an obstacle is no reason for people: a method before has refused it. */
+static bool khr_probe(struct device *device, const char *extensions, enum import_type type,
+		      struct method *method)
+{
+	const char *obstacle = khr_find_obstacle(device, extensions);
+	enum tested found;
+
+	if (type == IMPORT_HOST && (obstacle || method->unknown))
+		return false;
+	if (!obstacle) {
+		found = khr_test(device, type);
+		obstacle = khr_says[type][found];
+		method->is_reason = type == IMPORT_DMABUF;
+		method->unknown = found == UNTESTED;
+		method->align = 1;
+	} else {
+		found = BROKEN;
+	}
+	snprintf(method->why, sizeof(method->why), "%s", obstacle);
+	return found == PASSED;
+}
+
+/* A dma-buf of pages may begin before the import: the import is then a part of a backing buffer (part.h). */
+static cl_int khr_create_from(cl_context context, const struct context_import *how,
+			      cl_mem_flags flags, const struct import_region *region,
+			      const struct import_pages *pages, struct method_buffer *buffer)
+{
+	cl_mem whole;
+	cl_int err = part_check_offset(region, pages->offset, how->base_align);
+
+	if (err)
+		return err;
+	whole = khr_buffer(context, flags, pages->fd, pages->offset + region->size, &err);
+	if (!whole)
+		return err;
+	if (!pages->offset) {
+		buffer->handle = whole;
+		return CL_SUCCESS;
+	}
+	return part_create_alone(whole, flags, pages->offset, region->size, buffer);
+}
+
+/* The driver's buffer keeps the memory.  No bracket: the device does not use the CPU's mapping. */
+static cl_int khr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
+			 struct import_region *region, struct method_buffer *buffer)
+{
+	struct import_pages pages = { region->fd, 0 };
+	cl_int err = CL_SUCCESS;
+
+	region->unsynced = true;
+	if (region->fd < 0)
+		err = error_to_cl(import_pages(region, &pages));
+	if (err)
+		return err;
+	err = khr_create_from(context, how, flags, region, &pages, buffer);
+	if (region->fd < 0)
+		close(pages.fd);
+	return err;
+}
+
+static void khr_describe(const struct device *device, enum import_type type,
+			 struct method_memory *memory)
+{
+	if (type == IMPORT_HOST)
+		memory->address_align = device->base_align;
+}
+
+const struct method_ops method_khr_ops = {
+	.name = "khr",
+	.probe = khr_probe,
+	.create = khr_create,
+	.create_sub_buffer = part_create_sub_buffer,
+	.release_hidden = part_release,
+	.hidden_buffer = part_buffer,
+	.create_image = image_create,
+	.images = IMAGE_OF_DMABUF,
+	.describe = khr_describe,
+	.enqueue_acquire = khr_enqueue_acquire,
+	.enqueue_release = khr_enqueue_release,
+	.cpu_optional = true,
+};

@@ -138,7 +138,7 @@ static enum tested user_event_finish(struct event_test *t)
 static void user_event_destroy(struct event_test *t)
 {
 	for (int i = 0; i < EVENTS - 1; i++)
-		if (t->hooks[i].is_set && !user_event_wait(&t->hooks[i].called, GATE_MS))
+		if (t->hooks[i].is_set && !user_event_wait(&t->hooks[i].called, PATIENCE_MS))
 			return;
 	for (int i = 0; i < EVENTS; i++) {
 		if (t->done[i])

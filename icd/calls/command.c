@@ -114,8 +114,9 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 	if (objs[0] || objs[1]) {
 		err = command_check(a, function, queue, objs, blocking && *blocking);
 		if (!err) {
-			memobj_list_add(&a->imports, read);
-			memobj_list_add(&a->imports, written);
+			for (int i = 0; i < 2; i++)
+				if (objs[i] && memobj_needs_access(objs[i]))
+					memobj_list_hold(&a->imports, objs[i]);
 			err = access_begin(a, queue, edges | ACCESS_BY_HOST);
 		}
 		if (blocking)

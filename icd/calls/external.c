@@ -7,7 +7,7 @@
  * command that only waits, or the driver's own for its objects.
  *
  * Some programs call the two for imports of clImportMemoryARM, too, whose commands have a bracket each: nothing is to be
- * done for those, and a driver may refuse, or count, a second acquire (access/acquired.h).
+ * done for those, and a driver may refuse, or count, a second acquire (access/access.h).
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@
  */
 #include "icd/calls/external_memory.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@
 #include "util/log.h"
 #include "util/thread.h"
 
+#define CONTEXT_DEVICES 64
 #define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
 
 /* The property behind @p, whose value is one word or a list of devices. */
@@ -74,9 +76,9 @@ static cl_int external_check_property(const cl_mem_properties *properties,
 	}
 	switch (*p) {
 	case CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR:
-		if ((int)p[1] >= 0)
+		if (p[1] <= INT_MAX)
 			return CL_SUCCESS;
-		log_error("the dma-buf's descriptor is %d", (int)p[1]);
+		log_error("the dma-buf's descriptor is %lld", (long long)p[1]);
 		return CL_INVALID_PROPERTY;
 	case CL_MEM_DEVICE_HANDLE_LIST_KHR:
 		if (p[1])
@@ -89,17 +91,19 @@ static cl_int external_check_property(const cl_mem_properties *properties,
 	return CL_INVALID_PROPERTY;
 }
 
-static cl_int external_check_devices(const struct context *context, const cl_mem_properties *listed)
+static cl_int external_check_devices(cl_context context, const cl_mem_properties *listed)
 {
-	const cl_device_id *devices;
-	const size_t count = context_devices(context, &devices);
+	cl_device_id devices[CONTEXT_DEVICES];
+	size_t size = 0, i;
 
-	for (; listed && *listed; listed++) {
-		size_t i = 0;
-
-		while (i < count && devices[i] != (cl_device_id)(uintptr_t)*listed)
-			i++;
-		if (i < count)
+	if (!listed)
+		return CL_SUCCESS;
+	next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size);
+	for (; *listed; listed++) {
+		for (i = 0; i < size / sizeof(devices[0]); i++)
+			if (devices[i] == (cl_device_id)(uintptr_t)*listed)
+				break;
+		if (i < size / sizeof(devices[0]))
 			continue;
 		log_error("CL_MEM_DEVICE_HANDLE_LIST_KHR names a device that the context does not "
 			  "have");
@@ -108,7 +112,7 @@ static cl_int external_check_devices(const struct context *context, const cl_mem
 	return CL_SUCCESS;
 }
 
-static cl_int external_check(const struct context *context, const struct image_request *r)
+static cl_int external_check(const struct image_request *r)
 {
 	for (const cl_mem_properties *p = r->properties; *p; p = property_next(p)) {
 		cl_int err = external_check_property(r->properties, p);
@@ -125,11 +129,11 @@ static cl_int external_check(const struct context *context, const struct image_r
 		log_error("host_ptr is not NULL: the memory is the dma-buf's");
 		return CL_INVALID_HOST_PTR;
 	}
-	return external_check_devices(context, external_devices(r->properties));
+	return external_check_devices(r->context, external_devices(r->properties));
 }
 
-/* Whether the driver takes dma-bufs by a function of its own, with its own rules. */
-static bool external_is_drivers(const struct context *context, const struct context_import *how)
+/* Whether the driver imports dma-bufs by the same functions, with its own rules. */
+static bool external_is_drivers(const struct context *context)
 {
 	const cl_device_id *devices;
 	const size_t count = context_devices(context, &devices);
@@ -137,7 +141,7 @@ static bool external_is_drivers(const struct context *context, const struct cont
 	for (size_t i = 0; i < count; i++)
 		if (driver_imports_dma_bufs(devices[i]))
 			return true;
-	return how->ops && !how->ops->create;
+	return false;
 }
 
 /* An error in the terms of this extension: "if the value specified for a supported property name is not valid". */
@@ -258,20 +262,18 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(r->context);
+	const bool is_drivers = !context || external_is_drivers(context);
 	struct context_import how;
 
-	*mem = NULL;
-	*err = CL_SUCCESS;
-	if (!context)
-		return false;
-	log_clear();
-	if (!context_get_import(context, IMPORT_DMABUF, &how))
+	if (!is_drivers && !context_get_import(context, IMPORT_DMABUF, &how))
 		context_find_import(context, IMPORT_DMABUF, &how);
-	if (external_is_drivers(context, &how)) {
+	if (is_drivers || (how.ops && !how.ops->create)) {
 		context_put(context);
 		return false;
 	}
-	*err = external_check(context, r);
+	*mem = NULL;
+	log_clear();
+	*err = external_check(r);
 	if (!*err && !how.ops && context_refuse(context, IMPORT_DMABUF) == CL_OUT_OF_RESOURCES)
 		*err = CL_OUT_OF_RESOURCES;
 	else if (!*err && !how.ops)

@@ -37,6 +37,7 @@ struct facts {
 	bool is_unknown; /* something could not be tested now, perhaps a type that is not taken */
 	bool is_best; /* nothing better can be hoped for: a library, a device file or huge pages */
 	bool image2d; /* 2D images on imports are the layer's */
+	bool driver_dma_bufs; /* the driver imports dma-bufs itself, whether that is zero copy or not */
 	struct host_rule rule; /* of the method host_ptr */
 	bool has_images;       /* images are tested: */
 	struct image_rule images[IMAGE_RULES];

@@ -9,7 +9,7 @@
  * other memory, without an error.
  *
  * A device works on the memory itself, so the CPU's caches are not the layer's business.  Before each
- * command the device acquires what the command uses, and releases it behind (access/acquired.h).
+ * command the device acquires what the command uses, and releases it behind (access/access.h).
  */
 #include <errno.h>
 #include <stdio.h>

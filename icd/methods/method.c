@@ -187,6 +187,7 @@ void method_probe(struct device *device, const char *extensions)
 	}
 	host = device->method[IMPORT_HOST].ops;
 	facts->image2d = host && host->create_image && !device->image2d_from_buffer;
+	facts->driver_dma_bufs = driver_imports_dma_bufs(device->id);
 	method_expect(device, false);
 	method_log(device);
 }

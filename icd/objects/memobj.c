@@ -130,10 +130,14 @@ bool memobj_needs_access(const struct memobj *obj)
 
 void memobj_list_hold(struct memobj_list *list, struct memobj *obj)
 {
-	if (list->count < MEMOBJ_LIST_MAX)
+	if (list->count < MEMOBJ_LIST_MAX) {
 		list->objs[list->count++] = memobj_hold(obj);
-	else
-		list->left_out++;
+		return;
+	}
+	for (size_t i = 0; i < list->count; i++)
+		if (list->objs[i] == obj)
+			return;
+	list->left_out++;
 }
 
 void memobj_list_add(struct memobj_list *list, cl_mem mem)

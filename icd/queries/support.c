@@ -24,8 +24,7 @@ static unsigned int support_of_facts(const struct facts *facts)
 		else if (method_find(method, (enum import_type)type))
 			takes |= 1u << type;
 	}
-	if (takes & 1u << IMPORT_DMABUF &&
-	    strcmp(facts->type[IMPORT_DMABUF].method, method_khr_ops.name))
+	if (takes & 1u << IMPORT_DMABUF && !facts->driver_dma_bufs)
 		takes |= TAKES_EXTERNAL;
 	return takes;
 }

@@ -374,6 +374,7 @@ static const struct bad_create {
 	{ "size_too_large", { DMA_BUF, 77 }, 0, SIZE + 1, false, CL_INVALID_BUFFER_SIZE },
 	{ "size_negative", { DMA_BUF, 77 }, 0, (size_t)-1, false, CL_INVALID_BUFFER_SIZE },
 	{ "closed", { DMA_BUF, 1023 }, 0, SIZE, false, CL_INVALID_PROPERTY },
+	{ "upper_bits", { DMA_BUF, 1ull << 32 }, 0, SIZE, false, CL_INVALID_PROPERTY },
 	{ "negative", { DMA_BUF, (cl_mem_properties)-1 }, 0, SIZE, false, CL_INVALID_PROPERTY },
 	{ "twice", { DMA_BUF, 77, DMA_BUF, 77 }, 0, SIZE, false, CL_INVALID_PROPERTY },
 	{ "two_handles", { DMA_BUF, 77, 0x2060, 77 }, 0, SIZE, false, CL_INVALID_PROPERTY },
@@ -656,5 +657,45 @@ TEST(driver_has_it,
 	expect_acquires(1);
 	expect_no_sync("a");
 	cl.clReleaseMemObject(mem);
+	door_close();
+}
+
+TEST(driver_lies, "A driver that says it imports dma-bufs, and shows other memory, gets no names "
+		  "of the layer's.")
+{
+	fixture_reset();
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF);
+	stub_set(STUB_KHR_DMABUF, STUB_KHR_UNNAMED);
+	stub_set(STUB_KHR_HABITS, STUB_KHR_COPIES);
+	fixture_open();
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_dma_buf"));
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_khr_external_memory_dma_buf"));
+	fixture_close();
+}
+
+TEST(sub_device, "A list may name the context's own sub-device, and no other device.")
+{
+	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_mem_properties list[] = { DMA_BUF, 0, DEVICES, 0, 0, 0 };
+	cl_context context;
+	cl_device_id parts[2];
+	cl_mem mem;
+	cl_int err;
+
+	door_open(0);
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, parts, NULL), CL_SUCCESS);
+	context = cl.clCreateContext(NULL, 1, parts, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	list[1] = (cl_mem_properties)x.fd;
+	list[3] = (cl_mem_properties)(uintptr_t)parts[0];
+	mem = cl.clCreateBufferWithProperties(context, list, 0, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+	list[3] = (cl_mem_properties)(uintptr_t)fix.device[0];
+	EXPECT(!cl.clCreateBufferWithProperties(context, list, 0, SIZE, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_DEVICE);
+	cl.clReleaseContext(context);
+	cl.clReleaseDevice(parts[0]);
+	cl.clReleaseDevice(parts[1]);
 	door_close();
 }

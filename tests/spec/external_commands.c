@@ -64,84 +64,98 @@ static cl_int command_status(cl_event event)
 	return status;
 }
 
+#define K_67                                                                                     \
+	"K-67 CL_INVALID_VALUE if num_mem_objects is zero and mem_objects is not a NULL value, " \
+	"or "                                                                                    \
+	"if num_mem_objects is greater than 0 and mem_objects is NULL."
+#define K_68                                                                                     \
+	"K-68 CL_INVALID_MEM_OBJECT if any of the memory objects in mem_objects is not a valid " \
+	"OpenCL memory object created using an external memory handle."
+
 static const struct command_queue {
 	const char *name;
 	enum queue_kind kind;
 } command_queues[] = { { "in_order", QUEUE_SECOND }, { "out_of_order", QUEUE_OUT_OF_ORDER } };
 
-TEST(external_acquire, "K-46 To enqueue a command to acquire OpenCL memory objects created from "
-		       "external memory handles, call the function "
-		       "clEnqueueAcquireExternalMemObjectsKHR")
-{
-	const struct command c = command_open(ACQUIRE, QUEUE_FIRST);
+static const struct command_type {
+	const char *name, *says;
+	const struct edge *edge;
+} command_types[] = {
+	{ "acquire",
+	  "K-46 To enqueue a command to acquire OpenCL memory objects created from external memory "
+	  "handles, call the function clEnqueueAcquireExternalMemObjectsKHR",
+	  ACQUIRE },
+	{ "release",
+	  "K-47 To enqueue a command to release OpenCL memory objects created from external memory "
+	  "handles, call the function clEnqueueReleaseExternalMemObjectsKHR",
+	  RELEASE },
+	{ "type_of_acquire",
+	  "K-78 clEnqueueAcquireExternalMemObjectsKHR: CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR",
+	  ACQUIRE },
+	{ "type_of_release",
+	  "K-79 clEnqueueReleaseExternalMemObjectsKHR: CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR",
+	  RELEASE },
+};
 
-	EXPECT_EQ(command_status(command_enqueue(&c, NULL)) >= CL_COMPLETE, 1);
+TEST_EACH_AS(external_command, "external", struct command_type, command_types,
+	     command_types[i].says)
+{
+	const struct command c = command_open(row->edge, QUEUE_FIRST);
+	cl_event done = command_enqueue(&c, NULL);
+
+	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
+	EXPECT_EQ(command_status(done), CL_COMPLETE);
+	QUERY(clGetEventInfo, done, CL_EVENT_COMMAND_TYPE, cl_command_type, row->edge->type);
 	command_close(&c, true);
 }
 
-TEST(external_release, "K-47 To enqueue a command to release OpenCL memory objects created from "
-		       "external memory handles, call the function "
-		       "clEnqueueReleaseExternalMemObjectsKHR")
+/*
+ * The host's bytes, which change until the acquire's list is complete; a kernel behind the acquire; and the host again, behind
+ * the release, which waits for the kernel.
+ */
+static void command_expect_round(enum queue_kind kind)
 {
-	const struct command c = command_open(RELEASE, QUEUE_FIRST);
+	const struct command c = command_open(ACQUIRE, kind);
+	struct command release = c;
+	const cl_command_queue tested = spec.queue;
+	cl_event gate, acquired, done, released;
 
-	EXPECT_EQ(command_status(command_enqueue(&c, NULL)) >= CL_COMPLETE, 1);
+	release.edge = RELEASE;
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		gate = queues_create_gate();
+		external_fill(c.buf, spec.page, 100);
+		acquired = command_enqueue(&c, gate);
+		spec.queue = c.queue;
+		kernels_add_after(c.mem, spec.page, 10, acquired, &done);
+		spec.queue = tested;
+		spec_undo_later(command_release_event, done);
+		released = command_enqueue(&release, done);
+		external_fill(c.buf, spec.page, turn);
+		EXPECT(command_status(released) > CL_COMPLETE);
+		queues_open_gate(gate);
+		EXPECT_EQ(clWaitForEvents(1, &released), CL_SUCCESS);
+		EXPECT(external_is(c.buf, spec.page, turn + 10));
+	}
 }
 
-TEST(external_handed_over_and_over, "K-03 Routines to explicitly hand off memory ownership between "
-				    "OpenCL and other APIs.")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-
-	external_expect_shared(external_buffer(buf), buf, spec.page);
-}
-
-/* What the host writes before the acquire, a kernel reads: the acquire waits for its list. */
 TEST_EACH(external_host_to_device, struct command_queue, command_queues,
 	  "K-58 This is to guarantee that the state of the memory objects is up-to-date and they "
 	  "are accessible to OpenCL.")
 {
-	const struct command c = command_open(ACQUIRE, row->kind);
-	const cl_command_queue tested = spec.queue;
-	cl_event gate = queues_create_gate(), acquired, done = NULL;
-	cl_mem plain = plain_buffer(spec.page);
-	unsigned char *bytes = spec_map_pages(1);
-
-	external_fill(c.buf, spec.page, 1);
-	acquired = command_enqueue(&c, gate);
-	spec.queue = c.queue;
-	kernels_copy_after(c.mem, plain, spec.page, acquired, &done);
-	spec.queue = tested;
-	external_fill(c.buf, spec.page, 2);
-	queues_open_gate(gate);
-	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
-	EXPECT_EQ(clReleaseEvent(done), CL_SUCCESS);
-	plain_read(plain, bytes, spec.page);
-	EXPECT(spec_memory_is(bytes, spec.page, 2));
-	command_close(&c, true);
+	command_expect_round(row->kind);
 }
 
-/* What a kernel writes, the host sees once the release, which waits for the kernel's event, is complete. */
 TEST_EACH(external_device_to_host, struct command_queue, command_queues,
 	  "K-60 This is to guarantee that the state of memory objects is up-to-date and that they "
 	  "are accessible outside of OpenCL.")
 {
-	const struct command c = command_open(RELEASE, row->kind);
-	const cl_command_queue tested = spec.queue;
-	cl_event gate = queues_create_gate(), done = NULL, released;
+	command_expect_round(row->kind);
+}
 
-	external_run(RELEASE, c.mem);
-	external_fill(c.buf, spec.page, 1);
-	external_run(ACQUIRE, c.mem);
-	spec.queue = c.queue;
-	kernels_add_after(c.mem, spec.page, 10, gate, &done);
-	spec.queue = tested;
-	spec_undo_later(command_release_event, done);
-	released = command_enqueue(&c, done);
-	EXPECT(command_status(released) > CL_COMPLETE);
-	queues_open_gate(gate);
-	EXPECT_EQ(clWaitForEvents(1, &released), CL_SUCCESS);
-	EXPECT(external_is(c.buf, spec.page, 11));
+TEST(external_events_synchronize,
+     "K-52 The events specified in event_wait_list act as synchronization points.")
+{
+	command_expect_round(QUEUE_OUT_OF_ORDER);
 }
 
 TEST_EACH_PAIR(external_waits, struct edge, external_edges, struct command_queue, command_queues,
@@ -182,29 +196,6 @@ TEST_EACH(external_without_a_list_after, struct edge, external_edges,
 	command_close(&c, true);
 }
 
-/* A kernel's event in the list of the release, and the acquire's in the list of the kernel. */
-TEST(external_events_synchronize,
-     "K-52 The events specified in event_wait_list act as synchronization points.")
-{
-	const struct command c = command_open(ACQUIRE, QUEUE_OUT_OF_ORDER);
-	struct command release = c;
-	const cl_command_queue tested = spec.queue;
-	cl_event acquired, done = NULL, released;
-
-	release.edge = RELEASE;
-	for (unsigned int turn = 1; turn < 4; turn++) {
-		external_fill(c.buf, spec.page, turn);
-		acquired = command_enqueue(&c, NULL);
-		spec.queue = c.queue;
-		kernels_add_after(c.mem, spec.page, 10, acquired, &done);
-		spec.queue = tested;
-		released = command_enqueue(&release, done);
-		EXPECT_EQ(clWaitForEvents(1, &released), CL_SUCCESS);
-		EXPECT_EQ(clReleaseEvent(done), CL_SUCCESS);
-		EXPECT(external_is(c.buf, spec.page, turn + 10));
-	}
-}
-
 TEST_EACH_PAIR(external_event_of, struct edge, external_edges, struct command_queue, command_queues,
 	       "K-54 event returns an event object that identifies this particular command and can "
 	       "be used to query or queue a wait for this particular command to complete.")
@@ -226,29 +217,6 @@ TEST_EACH_PAIR(external_event_of, struct edge, external_edges, struct command_qu
 	command_close(&c, true);
 }
 
-static void CL_CALLBACK command_count(cl_event event, cl_int status, void *count)
-{
-	(void)event;
-	atomic_fetch_add((atomic_int *)count, status == CL_COMPLETE ? 1 : 100);
-}
-
-TEST_EACH(external_callback_of, struct edge, external_edges,
-	  "K-54 event returns an event object that identifies this particular command and can be "
-	  "used to query or queue a wait for this particular command to complete.")
-{
-	static atomic_int count;
-	const struct command c = command_open(row, QUEUE_FIRST);
-	cl_event gate = queues_create_gate(), done = command_enqueue(&c, gate);
-
-	atomic_store(&count, 0);
-	EXPECT_EQ(clSetEventCallback(done, CL_COMPLETE, command_count, &count), CL_SUCCESS);
-	queues_open_gate(gate);
-	while (!atomic_load(&count))
-		queues_rest();
-	EXPECT_EQ(atomic_load(&count), 1);
-	command_close(&c, true);
-}
-
 TEST_EACH(external_times_of, struct edge, external_edges,
 	  "K-54 event returns an event object that identifies this particular command and can be "
 	  "used to query or queue a wait for this particular command to complete.")
@@ -265,27 +233,6 @@ TEST_EACH(external_times_of, struct edge, external_edges,
 		EXPECT(times[i] && (!i || times[i] >= times[i - 1]));
 	}
 	command_close(&c, true);
-}
-
-static void command_expect_type(const struct edge *edge)
-{
-	const struct command c = command_open(edge, QUEUE_FIRST);
-
-	QUERY(clGetEventInfo, command_enqueue(&c, NULL), CL_EVENT_COMMAND_TYPE, cl_command_type,
-	      edge->type);
-	command_close(&c, true);
-}
-
-TEST(external_type_of_acquire, "K-78 clEnqueueAcquireExternalMemObjectsKHR: "
-			       "CL_COMMAND_ACQUIRE_EXTERNAL_MEM_OBJECTS_KHR")
-{
-	command_expect_type(ACQUIRE);
-}
-
-TEST(external_type_of_release, "K-79 clEnqueueReleaseExternalMemObjectsKHR: "
-			       "CL_COMMAND_RELEASE_EXTERNAL_MEM_OBJECTS_KHR")
-{
-	command_expect_type(RELEASE);
 }
 
 TEST_EACH(external_without_an_event, struct edge, external_edges,
@@ -367,42 +314,70 @@ TEST_EACH_PAIR(external_no_objects, struct edge, external_edges, struct command_
 	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
-TEST_EACH(
-	external_bad_list_of, struct edge, external_edges,
-	"K-67 CL_INVALID_VALUE if num_mem_objects is zero and mem_objects is not a NULL value, or "
-	"if num_mem_objects is greater than 0 and mem_objects is NULL.")
+/* Acquired by a queue of the one device, used by both, and released by the other. */
+static void command_expect_two_devices(bool is_listed)
 {
-	const struct command c = command_open(row, QUEUE_FIRST);
+	const cl_device_id devices[2] = { spec.device, external_second_device() };
+	struct dma_buf *buf = dma_buf_make(spec.page);
+	struct external_request r = external_request(buf, false);
+	cl_command_queue queues[2];
+	cl_kernel add;
+	cl_mem mem;
 
-	EXPECT_EQ(external_enqueue(row, c.queue, 0, &c.mem, 0, NULL, NULL), CL_INVALID_VALUE);
-	EXPECT_EQ(external_enqueue(row, c.queue, 1, NULL, 0, NULL, NULL), CL_INVALID_VALUE);
-	command_close(&c, false);
-}
-
-TEST_EACH(external_other_object_of, struct edge, external_edges,
-	  "K-68 CL_INVALID_MEM_OBJECT if any of the memory objects in mem_objects is not a valid "
-	  "OpenCL memory object created using an external memory handle.")
-{
-	const struct command c = command_open(row, QUEUE_FIRST);
-	const cl_mem mems[3] = { c.mem, plain_buffer(BYTES), NULL };
-
+	r.context = external_context(devices, 2);
+	r.properties[2] = is_listed ? CL_MEM_DEVICE_HANDLE_LIST_KHR : 0;
 	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(external_enqueue(row, c.queue, 2, &mems[i], 0, NULL, NULL),
-			  CL_INVALID_MEM_OBJECT);
-		EXPECT_EQ(external_enqueue(row, c.queue, 1, &mems[i + 1], 0, NULL, NULL),
-			  CL_INVALID_MEM_OBJECT);
+		queues[i] = queues_create_on(r.context, devices[i], 0);
+		r.properties[3 + i] = (cl_mem_properties)(uintptr_t)devices[i];
 	}
-	command_close(&c, false);
+	mem = external_make(&r);
+	add = kernels_create_in(r.context, "add");
+	for (int i = 0; i < 2; i++) {
+		external_fill(buf, spec.page, 1);
+		EXPECT_EQ(external_enqueue(ACQUIRE, queues[i], 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(clFinish(queues[i]), CL_SUCCESS);
+		kernels_add_with(add, queues[1 - i], mem, spec.page, 10);
+		kernels_add_with(add, queues[i], mem, spec.page, 20);
+		EXPECT_EQ(external_enqueue(RELEASE, queues[1 - i], 1, &mem, 0, NULL, NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(clFinish(queues[1 - i]), CL_SUCCESS);
+		EXPECT(external_is(buf, spec.page, 31));
+	}
 }
 
-TEST_EACH(external_null_queue_of, struct edge, external_edges,
-	  "K-69 CL_INVALID_COMMAND_QUEUE if command_queue is not a valid command-queue")
-{
-	struct command c = command_open(row, QUEUE_FIRST);
+static const struct command_devices {
+	const char *name, *says;
+	bool is_listed;
+} command_devices[] = {
+	{ "queue_of_a_listed_device",
+	  "K-62 The [acquire or release] must be performed on a command-queue associated with a "
+	  "device that was one of the devices specified via CL_MEM_DEVICE_HANDLE_LIST_KHR when the "
+	  "memory object was imported",
+	  true },
+	{ "queue_of_any_device",
+	  "K-63 If CL_MEM_DEVICE_HANDLE_LIST_KHR was not specified, the [acquire or release] can "
+	  "be "
+	  "performed on a command-queue associated with any device in the context.",
+	  false },
+	{ "listed_devices",
+	  "K-64 The memory object will be [acquired or released] for all devices specified via "
+	  "CL_MEM_DEVICE_HANDLE_LIST_KHR when the memory object was imported",
+	  true },
+	{ "all_devices",
+	  "K-65 If CL_MEM_DEVICE_HANDLE_LIST_KHR was not specified, the memory object will be "
+	  "[acquired or released] for all devices in the context.",
+	  false },
+	{ "default_devices",
+	  "K-16 If CL_MEM_DEVICE_HANDLE_LIST_KHR is not specified as part of properties, the "
+	  "memory "
+	  "object created by clCreateBufferWithProperties or clCreateImageWithProperties is by "
+	  "default associated with all devices in the context.",
+	  false },
+};
 
-	c.queue = NULL;
-	EXPECT_EQ(command_run(&c, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
-	command_close(&c, false);
+TEST_EACH(external, struct command_devices, command_devices, command_devices[i].says)
+{
+	command_expect_two_devices(row->is_listed);
 }
 
 /* An object of two devices' context, associated with the one. */
@@ -445,142 +420,54 @@ TEST_EACH(external_queue_of_other_context, struct edge, external_edges,
 	command_close(&c, false);
 }
 
-/* Acquired by a queue of one device, used by a queue of the other, and released there. */
-static void command_expect_two_devices(bool is_listed)
-{
-	const cl_device_id devices[2] = { spec.device, external_second_device() };
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, false);
-	cl_command_queue queues[2];
-	cl_kernel add;
-	cl_mem mem;
+/* Wrong arguments; and each is wrong at the acquire of an object, and at its release. */
+enum command_word { RIGHT, NONE_GIVEN, NULL_ONE, OTHER };
 
-	r.context = external_context(devices, 2);
-	for (int i = 0; i < 2; i++)
-		queues[i] = queues_create_on(r.context, devices[i], 0);
-	r.properties[2] = is_listed ? CL_MEM_DEVICE_HANDLE_LIST_KHR : 0;
-	r.properties[3] = (cl_mem_properties)(uintptr_t)devices[0];
-	r.properties[4] = (cl_mem_properties)(uintptr_t)devices[1];
-	mem = external_make(&r);
-	add = kernels_create_in(r.context, "add");
-	external_fill(buf, spec.page, 1);
-	EXPECT_EQ(external_enqueue(ACQUIRE, queues[0], 1, &mem, 0, NULL, NULL), CL_SUCCESS);
-	EXPECT_EQ(clFinish(queues[0]), CL_SUCCESS);
-	kernels_add_with(add, queues[1], mem, spec.page, 10);
-	kernels_add_with(add, queues[0], mem, spec.page, 20);
-	EXPECT_EQ(external_enqueue(RELEASE, queues[1], 1, &mem, 0, NULL, NULL), CL_SUCCESS);
-	EXPECT_EQ(clFinish(queues[1]), CL_SUCCESS);
-	EXPECT(external_is(buf, spec.page, 31));
-}
-
-TEST(external_acquired_for_listed_devices,
-     "K-64 The memory object will be [acquired or released] for all devices specified via "
-     "CL_MEM_DEVICE_HANDLE_LIST_KHR when the memory object was imported")
-{
-	command_expect_two_devices(true);
-}
-
-TEST(external_acquired_for_all_devices,
-     "K-65 If CL_MEM_DEVICE_HANDLE_LIST_KHR was not specified, the memory object will be [acquired "
-     "or released] for all devices in the context.")
-{
-	command_expect_two_devices(false);
-}
-
-/* By a queue of the one device, and then by one of the other. */
-static void command_expect_any_queue(const struct edge *edge, bool is_listed)
-{
-	struct external_request r = external_request(dma_buf_make(spec.page), false);
-	const cl_device_id devices[2] = { spec.device, external_second_device() };
-	cl_command_queue queues[2];
-	cl_mem mem;
-
-	r.context = external_context(devices, 2);
-	r.properties[2] = is_listed ? CL_MEM_DEVICE_HANDLE_LIST_KHR : 0;
-	r.properties[3] = (cl_mem_properties)(uintptr_t)devices[0];
-	r.properties[4] = (cl_mem_properties)(uintptr_t)devices[1];
-	mem = external_make(&r);
-	for (int i = 0; i < 2; i++)
-		queues[i] = queues_create_on(r.context, devices[i], 0);
-	for (int i = 0; i < 2; i++) {
-		const int acquires = edge->is_release ? 0 : i, releases = edge->is_release ? i : 0;
-
-		EXPECT_EQ(external_enqueue(ACQUIRE, queues[acquires], 1, &mem, 0, NULL, NULL),
-			  CL_SUCCESS);
-		EXPECT_EQ(clFinish(queues[acquires]), CL_SUCCESS);
-		EXPECT_EQ(external_enqueue(RELEASE, queues[releases], 1, &mem, 0, NULL, NULL),
-			  CL_SUCCESS);
-		EXPECT_EQ(clFinish(queues[releases]), CL_SUCCESS);
-	}
-}
-
-TEST_EACH(external_queue_of_a_listed_device, struct edge, external_edges,
-	  "K-62 The [acquire or release] must be performed on a command-queue associated with a "
-	  "device that was one of the devices specified via CL_MEM_DEVICE_HANDLE_LIST_KHR when the "
-	  "memory object was imported")
-{
-	command_expect_any_queue(row, true);
-}
-
-TEST_EACH(
-	external_queue_of_any_device, struct edge, external_edges,
-	"K-63 If CL_MEM_DEVICE_HANDLE_LIST_KHR was not specified, the [acquire or release] can be "
-	"performed on a command-queue associated with any device in the context.")
-{
-	command_expect_any_queue(row, false);
-}
-
-TEST(external_for_all_devices, "K-16 If CL_MEM_DEVICE_HANDLE_LIST_KHR is not specified as part of "
-			       "properties, the memory object "
-			       "created by clCreateBufferWithProperties or "
-			       "clCreateImageWithProperties is by default associated "
-			       "with all devices in the context.")
-{
-	command_expect_two_devices(false);
-}
-
-TEST_EACH(
-	external_list_missing_of, struct edge, external_edges,
-	"K-72 CL_INVALID_EVENT_WAIT_LIST if event_wait_list is NULL and num_events_in_wait_list is "
-	"not 0")
-{
-	const struct command c = command_open(row, QUEUE_FIRST);
-
-	EXPECT_EQ(command_run(&c, 1, NULL, NULL), CL_INVALID_EVENT_WAIT_LIST);
-	command_close(&c, false);
-}
-
-TEST_EACH(external_list_empty_of, struct edge, external_edges,
+static const struct command_error {
+	const char *name, *says;
+	cl_int error;
+	cl_uint count, num_wait;
+	enum command_word queue, mems, wait; /* OTHER: a plain buffer; a failed event */
+} command_errors[] = {
+	{ "no_count", K_67, CL_INVALID_VALUE, 0, 0, RIGHT, RIGHT, NONE_GIVEN },
+	{ "no_list", K_67, CL_INVALID_VALUE, 1, 0, RIGHT, NONE_GIVEN, NONE_GIVEN },
+	{ "plain_buffer", K_68, CL_INVALID_MEM_OBJECT, 1, 0, RIGHT, OTHER, NONE_GIVEN },
+	{ "plain_buffer_second", K_68, CL_INVALID_MEM_OBJECT, 2, 0, RIGHT, RIGHT, NONE_GIVEN },
+	{ "null_object", K_68, CL_INVALID_MEM_OBJECT, 1, 0, RIGHT, NULL_ONE, NONE_GIVEN },
+	{ "null_queue",
+	  "K-69 CL_INVALID_COMMAND_QUEUE if command_queue is not a valid command-queue",
+	  CL_INVALID_COMMAND_QUEUE, 1, 0, NULL_ONE, RIGHT, NONE_GIVEN },
+	{ "no_events",
+	  "K-72 CL_INVALID_EVENT_WAIT_LIST if event_wait_list is NULL and "
+	  "num_events_in_wait_list is not 0",
+	  CL_INVALID_EVENT_WAIT_LIST, 1, 1, RIGHT, RIGHT, NONE_GIVEN },
+	{ "events_without_a_count",
 	  "K-73 CL_INVALID_EVENT_WAIT_LIST if event_wait_list is not NULL and "
-	  "num_events_in_wait_list is 0")
-{
-	const struct command c = command_open(row, QUEUE_FIRST);
-	cl_event gate = queues_create_gate();
-
-	EXPECT_EQ(command_run(&c, 0, &gate, NULL), CL_INVALID_EVENT_WAIT_LIST);
-	command_close(&c, false);
-}
-
-TEST_EACH(
-	external_no_event_in_list_of, struct edge, external_edges,
-	"K-74 CL_INVALID_EVENT_WAIT_LIST if event objects in event_wait_list are not valid events.")
-{
-	const struct command c = command_open(row, QUEUE_FIRST);
-	cl_event none = NULL;
-
-	EXPECT_EQ(command_run(&c, 1, &none, NULL), CL_INVALID_EVENT_WAIT_LIST);
-	command_close(&c, false);
-}
-
-TEST_EACH(external_failed_event_in_list_of, struct edge, external_edges,
+	  "num_events_in_wait_list is 0",
+	  CL_INVALID_EVENT_WAIT_LIST, 1, 0, RIGHT, RIGHT, OTHER },
+	{ "null_event",
+	  "K-74 CL_INVALID_EVENT_WAIT_LIST if event objects in event_wait_list are not valid "
+	  "events.",
+	  CL_INVALID_EVENT_WAIT_LIST, 1, 1, RIGHT, RIGHT, NULL_ONE },
+	{ "failed_event",
 	  "K-75 CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if the execution status of any of the "
-	  "events in event_wait_list is a negative integer value.")
+	  "events in event_wait_list is a negative integer value.",
+	  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, 1, 1, RIGHT, RIGHT, OTHER },
+};
+
+TEST_EACH_PAIR(external_error, struct command_error, command_errors, struct edge, external_edges,
+	       command_errors[i / WIDTH_OF_external_error].says)
 {
-	const struct command c = command_open(row, QUEUE_FIRST);
-	cl_event gate = queues_create_gate();
+	const struct command c = command_open(column, QUEUE_FIRST);
+	const cl_event gate = queues_create_gate();
+	const cl_event *waits[] = { NULL, NULL, &(cl_event){ NULL }, &gate };
+	const cl_mem right[2] = { c.mem, plain_buffer(BYTES) };
+	const cl_mem *mems[] = { right, NULL, &(cl_mem){ NULL }, right + 1 };
 
 	EXPECT_EQ(clSetUserEventStatus(gate, -1), CL_SUCCESS);
-	EXPECT_EQ(command_run(&c, 1, &gate, NULL), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT_EQ(external_enqueue(column, row->queue ? NULL : c.queue, row->count, mems[row->mems],
+				   row->num_wait, waits[row->wait], NULL),
+		  row->error);
 	EXPECT_EQ(clFinish(c.queue), CL_SUCCESS);
 	command_close(&c, false);
 }

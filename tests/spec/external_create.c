@@ -26,6 +26,13 @@ TEST(external_each_exporter, "K-82 CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR is a fi
 	}
 }
 
+/* Once more, with a descriptor of its own and without errcode_ret. */
+static void external_expect_quiet(struct external_request *r, const struct dma_buf *buf)
+{
+	external_set_descriptor(r, buf);
+	EXPECT(released_later(external_create(r, NULL)) != NULL);
+}
+
 TEST_EACH(external_made, struct external_kind, external_kinds,
 	  "K-04 cl_khr_external_memory_dma_buf extends cl_external_memory_handle_type_khr to "
 	  "support Linux dma_buf as an external memory handle type that may be specified when "
@@ -44,7 +51,7 @@ TEST_EACH(external_made, struct external_kind, external_kinds,
 	QUERY(clGetMemObjectInfo, mem, CL_MEM_ASSOCIATED_MEMOBJECT, cl_mem, NULL);
 }
 
-TEST(external_part_of_a_dma_buf,
+TEST(external_buffer_is_made,
      "K-23 clCreateBuffer and clCreateBufferWithProperties returns a valid non-zero buffer object "
      "and errcode_ret is set to CL_SUCCESS if the buffer object is created successfully.")
 {
@@ -56,8 +63,7 @@ TEST(external_part_of_a_dma_buf,
 	mem = external_make(&r);
 	QUERY(clGetMemObjectInfo, mem, CL_MEM_SIZE, size_t, r.size);
 	external_expect_shared(mem, buf, r.size);
-	external_set_descriptor(&r, buf);
-	EXPECT(released_later(external_create(&r, NULL)) != NULL);
+	external_expect_quiet(&r, buf);
 }
 
 TEST(external_image_is_made,
@@ -68,8 +74,7 @@ TEST(external_image_is_made,
 	struct external_request r = external_request(buf, true);
 
 	external_make(&r);
-	external_set_descriptor(&r, buf);
-	EXPECT(released_later(external_create(&r, NULL)) != NULL);
+	external_expect_quiet(&r, buf);
 }
 
 TEST_EACH(external_properties_of, struct external_kind, external_kinds,
@@ -167,50 +172,98 @@ TEST(external_for_a_set_of_devices,
 {
 	struct dma_buf *buf = dma_buf_make(spec.page);
 	struct external_request r = external_request(buf, false);
+	cl_int error = 1;
 
 	r.properties[2] = DEVICES;
 	r.properties[3] = word(spec.device);
 	external_expect_shared(external_make(&r), buf, buf->size);
-}
-
-/* The text does not say what an empty list is. */
-TEST_EACH(external_no_device_listed, struct external_kind, external_kinds,
-	  "K-15 Specifies the list of OpenCL devices (terminated with "
-	  "CL_MEM_DEVICE_HANDLE_LIST_END_KHR) to associate with the external memory handle.")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
-	cl_int error = 1;
-
-	r.properties[2] = DEVICES;
+	external_set_descriptor(&r, buf);
+	r.properties[3] = 0; /* the text does not say what an empty list is */
 	EXPECT(!released_later(external_create(&r, &error)) == !!error);
 	EXPECT_EXACT(error, CL_INVALID_PROPERTY);
 }
 
-TEST_EACH(external_device_that_is_none, struct external_kind, external_kinds,
-	  "K-31 CL_INVALID_DEVICE if a device identified by the property "
-	  "CL_MEM_DEVICE_HANDLE_LIST_KHR is not a valid device or is not associated with context")
+/* Words of a list that stand for the request's descriptor, its device, no device, and a device of others. */
+enum { FD = 0x70000001, DEVICE, NO_DEVICE, OTHER_DEVICE };
+
+#define K_30 "K-30 CL_INVALID_PROPERTY if properties includes more than one external memory handle"
+#define K_31                                                             \
+	"K-31 CL_INVALID_DEVICE if a device identified by the property " \
+	"CL_MEM_DEVICE_HANDLE_LIST_KHR is not a valid device or is not associated with context"
+#define K_34                                                                                  \
+	"K-34 CL_INVALID_VALUE if values specified in flags are not valid as defined in the " \
+	"Memory "                                                                             \
+	"Flags table"
+#define K_35                                                                                   \
+	"K-35 CL_INVALID_VALUE if properties includes a supported external memory handle and " \
+	"flags "                                                                               \
+	"includes CL_MEM_USE_HOST_PTR, CL_MEM_ALLOC_HOST_PTR, or CL_MEM_COPY_HOST_PTR"
+
+static const struct refusal {
+	const char *name, *says;
+	cl_int error, other;	   /* either is right */
+	cl_mem_properties more[8]; /* behind the dma-buf */
+	cl_mem_flags flags;
+	bool has_host_ptr, has_no_context;
+} refusals[] = {
+	{ "no_context", "K-25 CL_INVALID_CONTEXT if context is not a valid context",
+	  CL_INVALID_CONTEXT, .has_no_context = true },
+	{ "unknown_property",
+	  "K-26 CL_INVALID_PROPERTY if a property name in properties is not a supported property "
+	  "name",
+	  CL_INVALID_PROPERTY, .more = { 0x7ead, 1 } },
+	{ "property_twice",
+	  "K-28 CL_INVALID_PROPERTY if the same property name is specified more than once",
+	  CL_INVALID_PROPERTY, .more = { DEVICES, DEVICE, 0, DEVICES, DEVICE } },
+	{ "two_handles", K_30, CL_INVALID_PROPERTY,
+	  .more = { CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, FD } },
+	{ "one_handle_twice", K_30, CL_INVALID_PROPERTY, .more = { DMA_BUF, FD } },
+	{ "no_device", K_31, CL_INVALID_DEVICE, .more = { DEVICES, DEVICE, NO_DEVICE } },
+	{ "device_of_others", K_31, CL_INVALID_DEVICE, .more = { DEVICES, DEVICE, OTHER_DEVICE } },
+	{ "two_accesses", K_34, CL_INVALID_VALUE, .flags = CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY },
+	{ "two_host_accesses", K_34, CL_INVALID_VALUE,
+	  .flags = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS },
+	{ "unknown_flag", K_34, CL_INVALID_VALUE, .flags = (cl_mem_flags)1 << 62 },
+	{ "use_host_ptr", K_35, CL_INVALID_VALUE, CL_INVALID_HOST_PTR, .has_host_ptr = true,
+	  .flags = CL_MEM_USE_HOST_PTR },
+	{ "alloc_host_ptr", K_35, CL_INVALID_VALUE, .flags = CL_MEM_ALLOC_HOST_PTR },
+	{ "copy_host_ptr", K_35, CL_INVALID_VALUE, CL_INVALID_HOST_PTR, .has_host_ptr = true,
+	  .flags = CL_MEM_COPY_HOST_PTR },
+	{ "host_ptr",
+	  "K-37 CL_INVALID_HOST_PTR if properties includes a supported external memory handle and "
+	  "host_ptr is not NULL",
+	  CL_INVALID_HOST_PTR, .has_host_ptr = true },
+};
+
+static void refusal_set_properties(struct external_request *r, const struct refusal *row)
 {
 	static const size_t nothing[64];
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
 
-	r.properties[2] = DEVICES;
-	r.properties[3] = word(spec.device);
-	r.properties[4] = word(nothing);
-	external_refuse(&r, CL_INVALID_DEVICE);
+	for (int i = 0; i < 8; i++) {
+		cl_mem_properties p = row->more[i];
+
+		if (p == OTHER_DEVICE)
+			p = word(external_second_device());
+		p = p == FD ? r->properties[1] : p == DEVICE ? word(spec.device) : p;
+		r->properties[2 + i] = p == NO_DEVICE ? word(nothing) : p;
+	}
 }
 
-TEST_EACH(external_device_of_others, struct external_kind, external_kinds,
-	  "K-31 CL_INVALID_DEVICE if a device identified by the property "
-	  "CL_MEM_DEVICE_HANDLE_LIST_KHR is not a valid device or is not associated with context")
+TEST_EACH_PAIR(external_refused, struct refusal, refusals, struct external_kind, external_kinds,
+	       refusals[i / WIDTH_OF_external_refused].says)
 {
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
+	struct external_request r = external_request(dma_buf_make(spec.page), column->is_image);
+	cl_int error = 1;
 
-	r.properties[2] = DEVICES;
-	r.properties[3] = word(external_second_device());
-	external_refuse(&r, CL_INVALID_DEVICE);
+	if (!strcmp(row->says, K_30) && spec.external_version < CL_MAKE_VERSION(1, 0, 1))
+		test_skip("only from version 1.0.1 of cl_khr_external_memory");
+	refusal_set_properties(&r, row);
+	r.flags = row->flags;
+	r.host_ptr = row->has_host_ptr ? spec_map_pages(1) : NULL;
+	r.context = row->has_no_context ? NULL : spec.context;
+	external_refuse(&r, row->other ? 0 : row->error);
+	EXPECT(!released_later(external_create(&r, &error)));
+	EXPECT(error == row->error || error == row->other);
 }
 
 /* A context with a device that imports no dma-bufs; the request is for it, too. */
@@ -246,18 +299,6 @@ TEST_EACH(external_incapable_in_context, struct external_kind, external_kinds,
 	external_refuse(&r, CL_INVALID_DEVICE);
 }
 
-TEST_EACH(external_unknown_property, struct external_kind, external_kinds,
-	  "K-26 CL_INVALID_PROPERTY if a property name in properties is not a supported property "
-	  "name")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
-
-	r.properties[2] = 0x7ead;
-	r.properties[3] = 1;
-	external_refuse(&r, CL_INVALID_PROPERTY);
-}
-
 /* A descriptor that is none, and three of other files. */
 TEST_EACH(external_bad_descriptor, struct external_kind, external_kinds,
 	  "K-27 CL_INVALID_PROPERTY if the value specified for a supported property name is not "
@@ -280,17 +321,6 @@ TEST_EACH(external_bad_descriptor, struct external_kind, external_kinds,
 	}
 }
 
-TEST_EACH(external_property_twice, struct external_kind, external_kinds,
-	  "K-28 CL_INVALID_PROPERTY if the same property name is specified more than once")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
-
-	r.properties[2] = r.properties[5] = DEVICES;
-	r.properties[3] = r.properties[6] = word(spec.device);
-	external_refuse(&r, CL_INVALID_PROPERTY);
-}
-
 TEST_EACH(external_devices_without_a_handle, struct external_kind, external_kinds,
 	  "K-29 CL_INVALID_PROPERTY if properties does not include a supported external memory "
 	  "handle and CL_MEM_DEVICE_HANDLE_LIST_KHR is specified as part of properties")
@@ -302,69 +332,6 @@ TEST_EACH(external_devices_without_a_handle, struct external_kind, external_kind
 	r.properties[0] = DEVICES;
 	r.properties[1] = word(spec.device);
 	external_refuse(&r, CL_INVALID_PROPERTY);
-}
-
-/* One type twice, and two types. */
-TEST_EACH(external_two_handles, struct external_kind, external_kinds,
-	  "K-30 CL_INVALID_PROPERTY if properties includes more than one external memory handle")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
-
-	if (spec.external_version < CL_MAKE_VERSION(1, 0, 1))
-		test_skip("only from version 1.0.1 of cl_khr_external_memory");
-	r.properties[3] = r.properties[1];
-	r.properties[2] = CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR;
-	external_refuse(&r, CL_INVALID_PROPERTY);
-	r.properties[2] = DMA_BUF;
-	external_refuse(&r, CL_INVALID_PROPERTY);
-}
-
-TEST_EACH(external_bad_flags, struct external_kind, external_kinds,
-	  "K-34 CL_INVALID_VALUE if values specified in flags are not valid as defined in the "
-	  "Memory Flags table")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
-
-	r.flags = CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
-	external_refuse(&r, CL_INVALID_VALUE);
-	r.flags = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
-	external_refuse(&r, CL_INVALID_VALUE);
-	r.flags = (cl_mem_flags)1 << 62;
-	external_refuse(&r, CL_INVALID_VALUE);
-}
-
-static const struct external_host_flag {
-	const char *name;
-	cl_mem_flags flag;
-	bool has_pointer;
-} external_host_flags[] = { { "use", CL_MEM_USE_HOST_PTR, true },
-			    { "alloc", CL_MEM_ALLOC_HOST_PTR, false },
-			    { "copy", CL_MEM_COPY_HOST_PTR, true } };
-
-/* With a pointer two errors are right. */
-static void external_expect_host_error(const struct external_request *r, bool has_pointer)
-{
-	cl_int error = 1;
-
-	external_refuse(r, has_pointer ? 0 : CL_INVALID_VALUE);
-	EXPECT(!released_later(external_create(r, &error)));
-	EXPECT(error == CL_INVALID_VALUE || (has_pointer && error == CL_INVALID_HOST_PTR));
-}
-
-TEST_EACH_PAIR(external_host_ptr_flag, struct external_host_flag, external_host_flags,
-	       struct external_kind, external_kinds,
-	       "K-35 CL_INVALID_VALUE if properties includes a supported external memory handle "
-	       "and flags includes CL_MEM_USE_HOST_PTR, CL_MEM_ALLOC_HOST_PTR, or "
-	       "CL_MEM_COPY_HOST_PTR")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, column->is_image);
-
-	r.flags |= row->flag;
-	r.host_ptr = row->has_pointer ? spec_map_pages(1) : NULL;
-	external_expect_host_error(&r, row->has_pointer);
 }
 
 static void external_expect_no_host_memory(bool is_image)
@@ -397,32 +364,12 @@ TEST(external_image_with_host_memory,
 	external_expect_no_host_memory(true);
 }
 
-TEST_EACH(external_host_ptr, struct external_kind, external_kinds,
-	  "K-37 CL_INVALID_HOST_PTR if properties includes a supported external memory handle and "
-	  "host_ptr is not NULL")
-{
-	struct dma_buf *buf = dma_buf_make(spec.page);
-	struct external_request r = external_request(buf, row->is_image);
-
-	r.host_ptr = spec_map_pages(1);
-	external_refuse(&r, CL_INVALID_HOST_PTR);
-}
-
 TEST(external_size_zero, "K-36 CL_INVALID_BUFFER_SIZE if size is zero")
 {
 	struct external_request r = external_request(dma_buf_make(spec.page), false);
 
 	r.size = 0;
 	external_refuse(&r, CL_INVALID_BUFFER_SIZE);
-}
-
-TEST_EACH(external_null_context, struct external_kind, external_kinds,
-	  "K-25 CL_INVALID_CONTEXT if context is not a valid context")
-{
-	struct external_request r = external_request(dma_buf_make(spec.page), row->is_image);
-
-	r.context = NULL;
-	external_refuse(&r, CL_INVALID_CONTEXT);
 }
 
 TEST_EACH(external_one_payload_twice, struct external_kind, external_kinds,

@@ -110,14 +110,14 @@ cl_mem external_buffer(const struct dma_buf *buf)
 	return external_make(&r);
 }
 
-void external_refuse(const struct external_request *r, cl_int error)
+void external_refuse(const struct external_request *r, cl_int wanted)
 {
-	cl_int is = 1;
+	cl_int error = 1;
 
-	EXPECT(!released_later(external_create(r, &is)));
-	EXPECT(is < 0);
-	if (error)
-		EXPECT_EQ(is, error);
+	EXPECT(!released_later(external_create(r, &error)));
+	EXPECT(error < 0);
+	if (wanted)
+		EXPECT_EQ(error, wanted);
 	EXPECT(!released_later(external_create(r, NULL)));
 }
 

@@ -73,8 +73,8 @@ cl_mem external_create(const struct external_request *r, cl_int *error);
 cl_mem external_make(const struct external_request *r);
 cl_mem external_buffer(const struct dma_buf *buf);
 
-/* Expects no object, also with errcode_ret NULL, and @error, or with 0 any error. */
-void external_refuse(const struct external_request *r, cl_int error);
+/* Expects no object, also with errcode_ret NULL, and the error @wanted, or with 0 any error. */
+void external_refuse(const struct external_request *r, cl_int wanted);
 
 /* Skips unless images of dma-bufs are linear. */
 void external_need_linear(void);

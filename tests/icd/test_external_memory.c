@@ -582,6 +582,8 @@ static const struct bad_image {
 	cl_int err;
 } bad_images[] = {
 	{ "one_dimension", CL_MEM_OBJECT_IMAGE1D, 0, false, CL_INVALID_IMAGE_DESCRIPTOR },
+	{ "pixels_of_a_buffer", CL_MEM_OBJECT_IMAGE1D_BUFFER, 0, false,
+	  CL_INVALID_IMAGE_DESCRIPTOR },
 	{ "of_buffer", CL_MEM_OBJECT_IMAGE2D, 0, true, CL_INVALID_IMAGE_DESCRIPTOR },
 	{ "too_large", CL_MEM_OBJECT_IMAGE2D, SIZE, false, CL_INVALID_IMAGE_SIZE },
 	{ "overflow", CL_MEM_OBJECT_IMAGE2D, (size_t)-4, false, CL_INVALID_IMAGE_SIZE },

@@ -457,6 +457,8 @@ static void external_create_and_release(void *arg)
 	cl_mem mem = external_create(&r, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
+	external_run(ACQUIRE, mem);
+	external_run(RELEASE, mem);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(close((int)r.properties[1]), 0); /* climport leaves it to the program */
 }

@@ -237,15 +237,18 @@ TEST_EACH(event, struct edge_kind, edge_kinds,
 }
 
 TEST_EACH(nothing, struct edge_kind, edge_kinds,
-	  "Without objects the command waits for its list, and completes its event.")
+	  "Without objects the command waits for its list, or for none, and completes its event.")
 {
-	cl_event go, done;
+	cl_event go, done, at_once;
 	edge_fn edge;
 
 	external_open(OUT_OF_ORDER);
 	edge = row->is_release ? x.release : x.acquire;
 	go = user_event_create();
 	EXPECT_EQ(edge(x.queue, 0, NULL, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(edge(x.queue, 0, NULL, 0, NULL, &at_once), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at_once), CL_SUCCESS);
+	cl.clReleaseEvent(at_once);
 	EXPECT(fixture_event_status(done) > CL_COMPLETE);
 	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);

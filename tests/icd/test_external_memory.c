@@ -503,6 +503,24 @@ TEST(both, "One dma-buf by both doors: a kernel on Arm's import has its bracket,
 	external_close();
 }
 
+TEST_EACH(arm, struct edge_kind, edge_kinds,
+	  "An import of clImportMemoryARM, whose commands have their own brackets, is in the list "
+	  "for "
+	  "nothing.")
+{
+	cl_mem arm;
+
+	external_open(0);
+	arm = fixture_import_dmabuf(x.fd, SIZE);
+	stub_trace_clear();
+	EXPECT_EQ((row->is_release ? x.release : x.acquire)(x.queue, 1, &arm, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_no_sync("a");
+	cl.clReleaseMemObject(arm);
+	external_close();
+}
+
 TEST(many, "Several objects, one of them twice, are acquired by one command.")
 {
 	cl_mem_properties list[] = { DMA_BUF, 0, 0 };

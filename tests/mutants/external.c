@@ -22,7 +22,7 @@ static const struct row {
 #include "rows.h"
 };
 
-static cl_int external_error(bool is_command, cl_int error)
+static cl_int external_error_by_row(bool is_command, cl_int error)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].mutant == mutant && rows[i].is_command == is_command &&
@@ -72,7 +72,7 @@ static cl_int external_edge(bool is_release, cl_command_queue queue, cl_uint cou
 		mutant_next.clReleaseEvent(*event);
 		error = mutant_next.clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
 	}
-	return external_error(true, error);
+	return external_error_by_row(true, error);
 }
 
 static cl_int CL_API_CALL external_acquire(cl_command_queue queue, cl_uint count,
@@ -156,12 +156,12 @@ static cl_mem CL_API_CALL mutant_clCreateBufferWithProperties(cl_context context
 		context, external_without_devices(properties, list), flags, size, host_ptr, &error);
 	if (!mem && MUTANT(external_refused_descriptor_closed))
 		close((int)properties[1]);
-	if (!mem && external_error(false, error) == CL_SUCCESS)
+	if (!mem && external_error_by_row(false, error) == CL_SUCCESS)
 		mem = mutant_next.clCreateBuffer(context, CL_MEM_READ_WRITE, 64, NULL, NULL);
 	else if (mem)
 		mem = external_made(context, mem, flags, size);
 	if (errcode_ret)
-		*errcode_ret = mem ? CL_SUCCESS : external_error(false, error);
+		*errcode_ret = mem ? CL_SUCCESS : external_error_by_row(false, error);
 	return mem;
 }
 

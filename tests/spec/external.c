@@ -26,8 +26,9 @@ edge_function external_function(const struct edge *edge)
 	return function;
 }
 
-cl_int external_enqueue(const struct edge *edge, cl_command_queue queue, cl_uint count,
-			const cl_mem *mems, cl_uint num_wait, const cl_event *wait, cl_event *event)
+cl_int external_enqueue_edge(const struct edge *edge, cl_command_queue queue, cl_uint count,
+			     const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
+			     cl_event *event)
 {
 	const edge_function function = external_function(edge);
 
@@ -38,9 +39,9 @@ cl_int external_enqueue(const struct edge *edge, cl_command_queue queue, cl_uint
 	return opencl_leave(edge->call, function(queue, count, mems, num_wait, wait, event));
 }
 
-void external_run(const struct edge *edge, cl_mem mem)
+void external_run_edge(const struct edge *edge, cl_mem mem)
 {
-	EXPECT_EQ(external_enqueue(edge, spec.queue, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(edge, spec.queue, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 }
 
@@ -82,7 +83,7 @@ static cl_mem external_substitute(const struct external_request *r, cl_int *erro
 	return substitute_import(r->context, r->flags, type_dma_buf, &fd, r->size, error);
 }
 
-cl_mem external_create(const struct external_request *r, cl_int *error)
+cl_mem external_create_object(const struct external_request *r, cl_int *error)
 {
 	if (spec.is_plain)
 		return external_substitute(r, error);
@@ -93,10 +94,10 @@ cl_mem external_create(const struct external_request *r, cl_int *error)
 					    r->host_ptr, error);
 }
 
-cl_mem external_make(const struct external_request *r)
+cl_mem external_make_object(const struct external_request *r)
 {
 	cl_int error = 1;
-	cl_mem mem = released_later(external_create(r, &error));
+	cl_mem mem = released_later(external_create_object(r, &error));
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	EXPECT(mem != NULL);
@@ -107,18 +108,18 @@ cl_mem external_buffer(const struct dma_buf *buf)
 {
 	const struct external_request r = external_request(buf, false);
 
-	return external_make(&r);
+	return external_make_object(&r);
 }
 
 void external_refuse(const struct external_request *r, cl_int wanted)
 {
 	cl_int error = 1;
 
-	EXPECT(!released_later(external_create(r, &error)));
+	EXPECT(!released_later(external_create_object(r, &error)));
 	EXPECT(error < 0);
 	if (wanted)
 		EXPECT_EQ(error, wanted);
-	EXPECT(!released_later(external_create(r, NULL)));
+	EXPECT(!released_later(external_create_object(r, NULL)));
 }
 
 void external_fill(struct dma_buf *buf, size_t size, unsigned int seed)
@@ -142,10 +143,10 @@ void external_expect_shared(cl_mem mem, struct dma_buf *buf, size_t size)
 {
 	for (unsigned int turn = 1; turn < 4; turn++) {
 		external_fill(buf, size, turn);
-		external_run(ACQUIRE, mem);
+		external_run_edge(ACQUIRE, mem);
 		kernels_add(mem, size, 1, 10);
 		kernels_add(mem, size, 1, 5);
-		external_run(RELEASE, mem);
+		external_run_edge(RELEASE, mem);
 		EXPECT(external_is(buf, size, turn + 15));
 	}
 }

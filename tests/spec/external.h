@@ -37,10 +37,10 @@ typedef cl_int(CL_API_CALL *edge_function)(cl_command_queue, cl_uint, const cl_m
 edge_function external_function(const struct edge *edge); /* or NULL */
 
 /* The command, with any arguments; and for an object on spec.queue, complete when the call returns. */
-cl_int external_enqueue(const struct edge *edge, cl_command_queue queue, cl_uint count,
-			const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
-			cl_event *event);
-void external_run(const struct edge *edge, cl_mem mem);
+cl_int external_enqueue_edge(const struct edge *edge, cl_command_queue queue, cl_uint count,
+			     const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
+			     cl_event *event);
+void external_run_edge(const struct edge *edge, cl_mem mem);
 
 /* The two ways to make an object. */
 struct external_kind {
@@ -67,10 +67,10 @@ struct external_request external_request(const struct dma_buf *buf, bool is_imag
 /* The dma-buf, again with a new descriptor. */
 void external_set_descriptor(struct external_request *r, const struct dma_buf *buf);
 
-cl_mem external_create(const struct external_request *r, cl_int *error);
+cl_mem external_create_object(const struct external_request *r, cl_int *error);
 
 /* Expects success; released after the test. */
-cl_mem external_make(const struct external_request *r);
+cl_mem external_make_object(const struct external_request *r);
 cl_mem external_buffer(const struct dma_buf *buf);
 
 /* Expects no object, also with errcode_ret NULL, and the error @wanted, or with 0 any error. */

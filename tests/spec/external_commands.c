@@ -21,7 +21,7 @@ static struct command command_open(const struct edge *edge, enum queue_kind kind
 	if (!c.queue)
 		test_skip("device has no %s", queue_names[kind]);
 	if (edge->is_release)
-		external_run(ACQUIRE, c.mem);
+		external_run_edge(ACQUIRE, c.mem);
 	return c;
 }
 
@@ -29,13 +29,13 @@ static struct command command_open(const struct edge *edge, enum queue_kind kind
 static void command_close(const struct command *c, bool has_succeeded)
 {
 	if (c->edge->is_release != has_succeeded)
-		external_run(RELEASE, c->mem);
+		external_run_edge(RELEASE, c->mem);
 }
 
-static cl_int command_run(const struct command *c, cl_uint num_wait, const cl_event *wait,
-			  cl_event *event)
+static cl_int command_call(const struct command *c, cl_uint num_wait, const cl_event *wait,
+			   cl_event *event)
 {
-	return external_enqueue(c->edge, c->queue, 1, &c->mem, num_wait, wait, event);
+	return external_enqueue_edge(c->edge, c->queue, 1, &c->mem, num_wait, wait, event);
 }
 
 static void command_release_event(void *event)
@@ -47,7 +47,7 @@ static cl_event command_enqueue(const struct command *c, cl_event wait)
 {
 	cl_event event = NULL;
 
-	EXPECT_EQ(command_run(c, !!wait, wait ? &wait : NULL, &event), CL_SUCCESS);
+	EXPECT_EQ(command_call(c, !!wait, wait ? &wait : NULL, &event), CL_SUCCESS);
 	EXPECT(event != NULL);
 	spec_undo_later(command_release_event, event);
 	EXPECT_EQ(clFlush(c->queue), CL_SUCCESS);
@@ -165,7 +165,7 @@ TEST_EACH_PAIR(external_waits, struct edge, external_edges, struct command_queue
 	const struct command c = command_open(row, column->kind);
 	cl_event gates[2] = { queues_create_gate(), queues_create_gate() }, done = NULL;
 
-	EXPECT_EQ(command_run(&c, 2, gates, &done), CL_SUCCESS);
+	EXPECT_EQ(command_call(&c, 2, gates, &done), CL_SUCCESS);
 	spec_undo_later(command_release_event, done);
 	EXPECT_EQ(clFlush(c.queue), CL_SUCCESS);
 	queues_rest();
@@ -189,7 +189,7 @@ TEST_EACH(external_without_a_list_after, struct edge, external_edges,
 
 	EXPECT_EQ(clEnqueueMarkerWithWaitList(c.queue, 1, &gate, NULL), CL_SUCCESS);
 	done[0] = command_enqueue(&c, NULL);
-	EXPECT_EQ(external_enqueue(row, c.queue, 0, NULL, 0, NULL, &done[1]), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(row, c.queue, 0, NULL, 0, NULL, &done[1]), CL_SUCCESS);
 	spec_undo_later(command_release_event, done[1]);
 	if (spec.exact) /* PoCL's marker, which stands for no objects, waits */
 		EXPECT_EQ(clWaitForEvents(1, done), CL_SUCCESS);
@@ -247,7 +247,7 @@ TEST_EACH(external_without_an_event, struct edge, external_edges,
 {
 	const struct command c = command_open(row, QUEUE_FIRST);
 
-	EXPECT_EQ(command_run(&c, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(command_call(&c, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(c.queue), CL_SUCCESS);
 	command_close(&c, true);
 }
@@ -259,11 +259,11 @@ TEST_EACH(external_twice, struct edge, external_edges,
 {
 	const struct command c = command_open(row, QUEUE_FIRST);
 
-	EXPECT_EQ(command_run(&c, 0, NULL, NULL), CL_SUCCESS);
-	EXPECT_EXACT(command_run(&c, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(command_call(&c, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EXACT(command_call(&c, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EXACT(clFinish(c.queue), CL_SUCCESS);
 	if (!row->is_release)
-		EXPECT_EXACT(external_enqueue(RELEASE, c.queue, 1, &c.mem, 0, NULL, NULL),
+		EXPECT_EXACT(external_enqueue_edge(RELEASE, c.queue, 1, &c.mem, 0, NULL, NULL),
 			     CL_SUCCESS);
 	EXPECT_EXACT(clFinish(c.queue), CL_SUCCESS);
 	if (spec.exact)
@@ -279,10 +279,10 @@ TEST(external_several_objects,
 
 	external_fill(buf, spec.page, 1);
 	external_fill(other, spec.page, 2);
-	EXPECT_EQ(external_enqueue(ACQUIRE, spec.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(ACQUIRE, spec.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
 	for (int i = 0; i < 3; i++)
 		kernels_add(mems[i], spec.page, 1, 10);
-	EXPECT_EQ(external_enqueue(RELEASE, spec.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(RELEASE, spec.queue, 3, mems, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 	EXPECT(external_is(buf, spec.page, 21));
 	EXPECT(external_is(other, spec.page, 12));
@@ -305,7 +305,7 @@ TEST_EACH_PAIR(external_no_objects, struct edge, external_edges, struct command_
 		gate = waits[0] = queues_create_gate();
 		kernels_add_after(plain, BYTES, 1, gate, &waits[1]);
 		EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
-		EXPECT_EQ(external_enqueue(row, queue, 0, NULL, 1, &waits[turn % 2], &done),
+		EXPECT_EQ(external_enqueue_edge(row, queue, 0, NULL, 1, &waits[turn % 2], &done),
 			  CL_SUCCESS);
 		spec_undo_later(command_release_event, waits[1]);
 		spec_undo_later(command_release_event, done);
@@ -316,7 +316,7 @@ TEST_EACH_PAIR(external_no_objects, struct edge, external_edges, struct command_
 		EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
 		EXPECT_EQ(command_status(done), CL_COMPLETE);
 	}
-	EXPECT_EQ(external_enqueue(row, queue, 0, NULL, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(row, queue, 0, NULL, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
@@ -336,15 +336,16 @@ static void command_expect_two_devices(bool is_listed)
 		queues[i] = queues_create_on(r.context, devices[i], 0);
 		r.properties[3 + i] = (cl_mem_properties)(uintptr_t)devices[i];
 	}
-	mem = external_make(&r);
+	mem = external_make_object(&r);
 	add = kernels_create_in(r.context, "add");
 	for (int i = 0; i < 2; i++) {
 		external_fill(buf, spec.page, 1);
-		EXPECT_EQ(external_enqueue(ACQUIRE, queues[i], 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(external_enqueue_edge(ACQUIRE, queues[i], 1, &mem, 0, NULL, NULL),
+			  CL_SUCCESS);
 		EXPECT_EQ(clFinish(queues[i]), CL_SUCCESS);
 		kernels_add_with(add, queues[1 - i], mem, spec.page, 10);
 		kernels_add_with(add, queues[i], mem, spec.page, 20);
-		EXPECT_EQ(external_enqueue(RELEASE, queues[1 - i], 1, &mem, 0, NULL, NULL),
+		EXPECT_EQ(external_enqueue_edge(RELEASE, queues[1 - i], 1, &mem, 0, NULL, NULL),
 			  CL_SUCCESS);
 		EXPECT_EQ(clFinish(queues[1 - i]), CL_SUCCESS);
 		EXPECT(external_is(buf, spec.page, 31));
@@ -402,13 +403,16 @@ TEST_EACH(external_queue_of_unlisted_device, struct edge, external_edges,
 	wrong = queues_create_on(r.context, devices[0], 0);
 	r.properties[2] = CL_MEM_DEVICE_HANDLE_LIST_KHR;
 	r.properties[3] = (cl_mem_properties)(uintptr_t)devices[1];
-	mem = external_make(&r);
+	mem = external_make_object(&r);
 	if (row->is_release)
-		EXPECT_EQ(external_enqueue(ACQUIRE, right, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
-	EXPECT_EQ(external_enqueue(row, wrong, 1, &mem, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
-	EXPECT_EQ(external_enqueue(row, right, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(external_enqueue_edge(ACQUIRE, right, 1, &mem, 0, NULL, NULL),
+			  CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(row, wrong, 1, &mem, 0, NULL, NULL),
+		  CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(external_enqueue_edge(row, right, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
 	if (!row->is_release)
-		EXPECT_EQ(external_enqueue(RELEASE, right, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(external_enqueue_edge(RELEASE, right, 1, &mem, 0, NULL, NULL),
+			  CL_SUCCESS);
 	EXPECT_EQ(clFinish(right), CL_SUCCESS);
 }
 
@@ -420,8 +424,8 @@ TEST_EACH(external_queue_of_other_context, struct edge, external_edges,
 	const cl_device_id second = external_second_device();
 	cl_context context = external_context(&second, 1);
 
-	EXPECT_EQ(external_enqueue(row, queues_create_on(context, second, 0), 1, &c.mem, 0, NULL,
-				   NULL),
+	EXPECT_EQ(external_enqueue_edge(row, queues_create_on(context, second, 0), 1, &c.mem, 0,
+					NULL, NULL),
 		  CL_INVALID_COMMAND_QUEUE);
 	command_close(&c, false);
 }
@@ -471,8 +475,8 @@ TEST_EACH_PAIR(external_error, struct command_error, command_errors, struct edge
 	const cl_mem *mems[] = { right, NULL, &(cl_mem){ NULL }, right + 1 };
 
 	EXPECT_EQ(clSetUserEventStatus(gate, -1), CL_SUCCESS);
-	EXPECT_EQ(external_enqueue(column, row->queue ? NULL : c.queue, row->count, mems[row->mems],
-				   row->num_wait, waits[row->wait], NULL),
+	EXPECT_EQ(external_enqueue_edge(column, row->queue ? NULL : c.queue, row->count,
+					mems[row->mems], row->num_wait, waits[row->wait], NULL),
 		  row->error);
 	EXPECT_EQ(clFinish(c.queue), CL_SUCCESS);
 	command_close(&c, false);
@@ -503,12 +507,12 @@ static void command_expect_call(const struct call_row *row, bool part)
 	dma_buf_begin(o.buf);
 	call_prepare(&c, row, &o, &form);
 	dma_buf_end(o.buf);
-	external_run(ACQUIRE, o.import);
+	external_run_edge(ACQUIRE, o.import);
 	EXPECT_EQ(row->run(&c), CL_SUCCESS);
 	EXPECT_EQ(clFinish(c.queue), CL_SUCCESS);
 	if (c.mapped)
 		EXPECT_EQ(call_use_mapped(&c), CL_SUCCESS);
-	external_run(RELEASE, o.import);
+	external_run_edge(RELEASE, o.import);
 	dma_buf_begin(o.buf);
 	EXPECT(call_has_moved(&c, row));
 	EXPECT(object_padding_is_intact(&o));
@@ -538,18 +542,18 @@ TEST(external_sub_buffer, "K-58 This is to guarantee that the state of the memor
 	dma_buf_begin(o.buf);
 	object_fill(&o, 1);
 	dma_buf_end(o.buf);
-	external_run(ACQUIRE, o.import);
+	external_run_edge(ACQUIRE, o.import);
 	kernels_add(o.mem, BYTES, 1, 10);
-	external_run(RELEASE, o.import);
+	external_run_edge(RELEASE, o.import);
 	dma_buf_begin(o.buf);
 	EXPECT(object_is(&o, 11));
 	EXPECT(object_padding_is_intact(&o));
 	dma_buf_end(o.buf);
-	error = external_enqueue(ACQUIRE, spec.queue, 1, &o.mem, 0, NULL, NULL);
+	error = external_enqueue_edge(ACQUIRE, spec.queue, 1, &o.mem, 0, NULL, NULL);
 	EXPECT(error == CL_SUCCESS || error == CL_INVALID_MEM_OBJECT);
 	EXPECT_EXACT(error, CL_SUCCESS);
 	if (!error)
-		external_run(RELEASE, o.mem);
+		external_run_edge(RELEASE, o.mem);
 }
 
 /* The program's handle goes while commands wait. */
@@ -560,13 +564,13 @@ TEST(external_released_while_in_use,
 	const struct external_request r = external_request(buf, false);
 	cl_event gate = queues_create_gate(), done = NULL;
 	cl_int error = 1;
-	cl_mem mem = external_create(&r, &error);
+	cl_mem mem = external_create_object(&r, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	external_fill(buf, spec.page, 1);
-	EXPECT_EQ(external_enqueue(ACQUIRE, spec.queue, 1, &mem, 1, &gate, NULL), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(ACQUIRE, spec.queue, 1, &mem, 1, &gate, NULL), CL_SUCCESS);
 	kernels_add_after(mem, spec.page, 10, NULL, &done);
-	EXPECT_EQ(external_enqueue(RELEASE, spec.queue, 1, &mem, 1, &done, NULL), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(RELEASE, spec.queue, 1, &mem, 1, &done, NULL), CL_SUCCESS);
 	EXPECT_EQ(clReleaseEvent(done), CL_SUCCESS);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);

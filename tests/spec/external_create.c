@@ -10,7 +10,7 @@
 #define DEVICES CL_MEM_DEVICE_HANDLE_LIST_KHR
 #define DMA_BUF CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR
 
-static cl_mem_properties word(const void *handle)
+static cl_mem_properties external_word(const void *handle)
 {
 	return (cl_mem_properties)(uintptr_t)handle;
 }
@@ -30,7 +30,7 @@ TEST(external_each_exporter, "K-82 CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR is a fi
 static void external_expect_quiet(struct external_request *r, const struct dma_buf *buf)
 {
 	external_set_descriptor(r, buf);
-	EXPECT(released_later(external_create(r, NULL)) != NULL);
+	EXPECT(released_later(external_create_object(r, NULL)) != NULL);
 }
 
 TEST_EACH(external_made, struct external_kind, external_kinds,
@@ -40,7 +40,7 @@ TEST_EACH(external_made, struct external_kind, external_kinds,
 {
 	struct dma_buf *buf = dma_buf_make(2 * spec.page);
 	const struct external_request r = external_request(buf, row->is_image);
-	cl_mem mem = external_make(&r);
+	cl_mem mem = external_make_object(&r);
 
 	QUERY(clGetMemObjectInfo, mem, CL_MEM_TYPE, cl_mem_object_type,
 	      row->is_image ? CL_MEM_OBJECT_IMAGE2D : CL_MEM_OBJECT_BUFFER);
@@ -60,7 +60,7 @@ TEST(external_buffer_is_made,
 	cl_mem mem;
 
 	r.size = spec.page + 4;
-	mem = external_make(&r);
+	mem = external_make_object(&r);
 	QUERY(clGetMemObjectInfo, mem, CL_MEM_SIZE, size_t, r.size);
 	external_expect_shared(mem, buf, r.size);
 	external_expect_quiet(&r, buf);
@@ -73,7 +73,7 @@ TEST(external_image_is_made,
 	struct dma_buf *buf = dma_buf_make(spec.page);
 	struct external_request r = external_request(buf, true);
 
-	external_make(&r);
+	external_make_object(&r);
 	external_expect_quiet(&r, buf);
 }
 
@@ -88,8 +88,8 @@ TEST_EACH(external_properties_of, struct external_kind, external_kinds,
 	cl_mem mem;
 
 	r.properties[2] = DEVICES;
-	r.properties[3] = word(spec.device);
-	mem = external_make(&r);
+	r.properties[3] = external_word(spec.device);
+	mem = external_make_object(&r);
 	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_PROPERTIES, sizeof(answer), answer, &size),
 		  CL_SUCCESS);
 	EXPECT_EQ(size, 6 * sizeof(answer[0]));
@@ -136,18 +136,18 @@ TEST_EACH(external_flags, struct external_flag, external_flags,
 	cl_mem mem;
 
 	r.flags = row->flags;
-	mem = external_make(&r);
+	mem = external_make_object(&r);
 	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
 	EXPECT((flags & ~(cl_mem_flags)CL_MEM_READ_WRITE) ==
 	       (row->flags & ~(cl_mem_flags)CL_MEM_READ_WRITE));
 	external_fill(buf, spec.page, 1);
-	external_run(ACQUIRE, mem);
+	external_run_edge(ACQUIRE, mem);
 	if (!(row->flags & CL_MEM_WRITE_ONLY))
 		kernels_copy(mem, plain_buffer(spec.page), spec.page);
 	if (!(row->flags & CL_MEM_READ_ONLY))
 		kernels_copy(plain_buffer(spec.page), mem, spec.page);
 	external_expect_host_access(mem, row->flags);
-	external_run(RELEASE, mem);
+	external_run_edge(RELEASE, mem);
 }
 
 TEST_EACH(external_listed_device, struct external_kind, external_kinds,
@@ -156,14 +156,15 @@ TEST_EACH(external_listed_device, struct external_kind, external_kinds,
 {
 	struct dma_buf *buf = dma_buf_make(spec.page);
 	struct external_request r = external_request(buf, row->is_image);
-	const cl_mem_properties list[] = { DEVICES, word(spec.device), 0,
-					   DMA_BUF, r.properties[1],   0 };
+	const cl_mem_properties list[] = {
+		DEVICES, external_word(spec.device), 0, DMA_BUF, r.properties[1], 0
+	};
 	cl_mem mem;
 
 	memcpy(r.properties, list, sizeof(list));
-	mem = external_make(&r);
-	external_run(ACQUIRE, mem);
-	external_run(RELEASE, mem);
+	mem = external_make_object(&r);
+	external_run_edge(ACQUIRE, mem);
+	external_run_edge(RELEASE, mem);
 }
 
 TEST(external_for_a_set_of_devices,
@@ -175,11 +176,11 @@ TEST(external_for_a_set_of_devices,
 	cl_int error = 1;
 
 	r.properties[2] = DEVICES;
-	r.properties[3] = word(spec.device);
-	external_expect_shared(external_make(&r), buf, buf->size);
+	r.properties[3] = external_word(spec.device);
+	external_expect_shared(external_make_object(&r), buf, buf->size);
 	external_set_descriptor(&r, buf);
 	r.properties[3] = 0; /* the text does not say what an empty list is */
-	EXPECT(!released_later(external_create(&r, &error)) == !!error);
+	EXPECT(!released_later(external_create_object(&r, &error)) == !!error);
 	EXPECT_EXACT(error, CL_INVALID_PROPERTY);
 }
 
@@ -243,9 +244,9 @@ static void refusal_set_properties(struct external_request *r, const struct refu
 		cl_mem_properties p = row->more[i];
 
 		if (p == OTHER_DEVICE)
-			p = word(external_second_device());
-		p = p == FD ? r->properties[1] : p == DEVICE ? word(spec.device) : p;
-		r->properties[2 + i] = p == NO_DEVICE ? word(nothing) : p;
+			p = external_word(external_second_device());
+		p = p == FD ? r->properties[1] : p == DEVICE ? external_word(spec.device) : p;
+		r->properties[2 + i] = p == NO_DEVICE ? external_word(nothing) : p;
 	}
 }
 
@@ -262,7 +263,7 @@ TEST_EACH_PAIR(external_refused, struct refusal, refusals, struct external_kind,
 	r.host_ptr = row->has_host_ptr ? spec_map_pages(1) : NULL;
 	r.context = row->has_no_context ? NULL : spec.context;
 	external_refuse(&r, row->other ? 0 : row->error);
-	EXPECT(!released_later(external_create(&r, &error)));
+	EXPECT(!released_later(external_create_object(&r, &error)));
 	EXPECT(error == row->error || error == row->other);
 }
 
@@ -273,8 +274,8 @@ static struct external_request external_request_incapable(bool is_image)
 	const cl_device_id devices[2] = { spec.device, external_incapable_device() };
 
 	r.context = external_context(devices, 2);
-	r.properties[3] = word(devices[0]);
-	r.properties[4] = word(devices[1]);
+	r.properties[3] = external_word(devices[0]);
+	r.properties[4] = external_word(devices[1]);
 	return r;
 }
 
@@ -330,7 +331,7 @@ TEST_EACH(external_devices_without_a_handle, struct external_kind, external_kind
 	memset(r.properties, 0, sizeof(r.properties));
 	r.desc.image_row_pitch = 0;
 	r.properties[0] = DEVICES;
-	r.properties[1] = word(spec.device);
+	r.properties[1] = external_word(spec.device);
 	external_refuse(&r, CL_INVALID_PROPERTY);
 }
 
@@ -377,10 +378,10 @@ TEST_EACH(external_one_payload_twice, struct external_kind, external_kinds,
 {
 	struct dma_buf *buf = dma_buf_make(spec.page);
 	struct external_request r = external_request(buf, row->is_image);
-	cl_mem one = external_make(&r), two;
+	cl_mem one = external_make_object(&r), two;
 
 	external_set_descriptor(&r, buf);
-	two = external_make(&r);
+	two = external_make_object(&r);
 	EXPECT(one != two);
 	spec_release_now(one);
 	if (!row->is_image)
@@ -393,21 +394,21 @@ TEST(external_one_payload_in_two_contexts,
 {
 	struct dma_buf *buf = dma_buf_make(spec.page);
 	struct external_request r = external_request(buf, false);
-	cl_mem first = external_make(&r), second;
+	cl_mem first = external_make_object(&r), second;
 	cl_command_queue queue;
 
 	r.context = external_context(&spec.device, 1);
 	external_set_descriptor(&r, buf);
 	queue = queues_create(r.context, 0);
-	second = external_make(&r);
+	second = external_make_object(&r);
 	EXPECT(first != second);
 	external_fill(buf, buf->size, 1);
-	external_run(ACQUIRE, first);
+	external_run_edge(ACQUIRE, first);
 	kernels_add(first, buf->size, 1, 10);
-	external_run(RELEASE, first);
-	EXPECT_EQ(external_enqueue(ACQUIRE, queue, 1, &second, 0, NULL, NULL), CL_SUCCESS);
+	external_run_edge(RELEASE, first);
+	EXPECT_EQ(external_enqueue_edge(ACQUIRE, queue, 1, &second, 0, NULL, NULL), CL_SUCCESS);
 	kernels_add_with(kernels_create_in(r.context, "add"), queue, second, buf->size, 20);
-	EXPECT_EQ(external_enqueue(RELEASE, queue, 1, &second, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(external_enqueue_edge(RELEASE, queue, 1, &second, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 	EXPECT(external_is(buf, buf->size, 31));
 }
@@ -419,15 +420,15 @@ TEST(external_payload_is_held, "K-88 The imported memory object holds a referenc
 	const struct external_request r = external_request(buf, false);
 	unsigned char bytes[64];
 	cl_int error = 1;
-	cl_mem mem = external_create(&r, &error);
+	cl_mem mem = external_create_object(&r, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	external_fill(buf, spec.page, 5);
 	undo_all(); /* the dma-buf's */
-	external_run(ACQUIRE, mem);
+	external_run_edge(ACQUIRE, mem);
 	EXPECT_EQ(clEnqueueReadBuffer(spec.queue, mem, CL_TRUE, 0, 64, bytes, 0, NULL, NULL),
 		  CL_SUCCESS);
-	external_run(RELEASE, mem);
+	external_run_edge(RELEASE, mem);
 	EXPECT(spec_memory_is(bytes, 64, 5));
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 }
@@ -447,18 +448,18 @@ TEST_EACH(external_refused_descriptor, struct external_kind, external_kinds,
 	EXPECT_EQ(fstat(buf->fd, &other), 0);
 	EXPECT_EQ(own.st_ino, other.st_ino);
 	r.flags = CL_MEM_READ_WRITE;
-	external_make(&r);
+	external_make_object(&r);
 }
 
 static void external_create_and_release(void *arg)
 {
 	const struct external_request r = external_request(arg, false);
 	cl_int error = 1;
-	cl_mem mem = external_create(&r, &error);
+	cl_mem mem = external_create_object(&r, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
-	external_run(ACQUIRE, mem);
-	external_run(RELEASE, mem);
+	external_run_edge(ACQUIRE, mem);
+	external_run_edge(RELEASE, mem);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(close((int)r.properties[1]), 0); /* climport leaves it to the program */
 }

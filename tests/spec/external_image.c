@@ -40,14 +40,14 @@ static void image_expect_shared(cl_mem image, struct dma_buf *buf, size_t pitch)
 
 	for (unsigned int turn = 1; turn < 4; turn++) {
 		rows_fill(buf, pitch, turn);
-		external_run(ACQUIRE, image);
+		external_run_edge(ACQUIRE, image);
 		kernels_image_to_buffer(image, plain, SIDE, SIDE);
 		plain_read(plain, bytes, BYTES);
 		EXPECT(spec_memory_is(bytes, BYTES, turn));
 		spec_fill_memory(bytes, BYTES, turn + 9);
 		plain_write(plain, bytes, BYTES);
 		kernels_buffer_to_image(plain, image, SIDE, SIDE);
-		external_run(RELEASE, image);
+		external_run_edge(RELEASE, image);
 		EXPECT(rows_are(buf, pitch, turn + 9));
 	}
 }
@@ -69,7 +69,7 @@ TEST_EACH(external_image_of, struct image_pitch, image_pitches,
 
 	external_need_linear();
 	r.desc.image_row_pitch *= row->times;
-	image = external_make(&r);
+	image = external_make_object(&r);
 	QUERY(clGetImageInfo, image, CL_IMAGE_ROW_PITCH, size_t, r.desc.image_row_pitch);
 	image_expect_shared(image, buf, r.desc.image_row_pitch);
 }
@@ -84,7 +84,7 @@ TEST(external_image_is_linear,
 	const struct external_request r = external_request(buf, true);
 
 	external_need_linear();
-	image_expect_shared(external_make(&r), buf, r.desc.image_row_pitch);
+	image_expect_shared(external_make_object(&r), buf, r.desc.image_row_pitch);
 }
 
 /* The pitch that the image then has is the one in memory. */
@@ -99,7 +99,7 @@ TEST(external_image_without_a_pitch, "K-42 If image_row_pitch is zero and the im
 	cl_mem image;
 
 	r.desc.image_row_pitch = 0;
-	image = released_later(external_create(&r, &error));
+	image = released_later(external_create_object(&r, &error));
 	EXPECT_EXACT(error, CL_SUCCESS);
 	if (!image)
 		return;
@@ -139,7 +139,7 @@ TEST(external_image_format,
 	external_refuse(&r, CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
 	r.format = &bad;
 	external_refuse(&r, 0);
-	EXPECT(!released_later(external_create(&r, &error)));
+	EXPECT(!released_later(external_create_object(&r, &error)));
 	EXPECT(error == CL_INVALID_IMAGE_FORMAT_DESCRIPTOR ||
 	       error == CL_IMAGE_FORMAT_NOT_SUPPORTED);
 }
@@ -167,7 +167,7 @@ TEST(external_image_keeps_its_attributes, "K-22 When such information is acquire
 {
 	struct dma_buf *buf = dma_buf_make(spec.page);
 	const struct external_request r = external_request(buf, true);
-	cl_mem image = external_make(&r);
+	cl_mem image = external_make_object(&r);
 	cl_image_format format = { 0 };
 	size_t pitch = 0;
 
@@ -183,7 +183,7 @@ TEST(external_image_keeps_its_attributes, "K-22 When such information is acquire
 			  CL_SUCCESS);
 		EXPECT(!memcmp(&format, &rgba, sizeof(format)));
 		rows_fill(buf, r.desc.image_row_pitch, 1);
-		external_run(ACQUIRE, image);
-		external_run(RELEASE, image);
+		external_run_edge(ACQUIRE, image);
+		external_run_edge(RELEASE, image);
 	}
 }

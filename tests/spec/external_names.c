@@ -76,7 +76,7 @@ static struct types types_of_platform(void)
 	return types;
 }
 
-static cl_uint external_devices(cl_device_id devices[TYPES])
+static cl_uint types_list_devices(cl_device_id devices[TYPES])
 {
 	cl_uint count = 0;
 
@@ -154,7 +154,7 @@ TEST(external_types_of_a_device,
      "devices in the platform.")
 {
 	cl_device_id devices[TYPES];
-	const cl_uint count = external_devices(devices);
+	const cl_uint count = types_list_devices(devices);
 	size_t most = 0;
 
 	for (cl_uint i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ TEST(external_types_of_the_platform,
 {
 	struct types platform = types_of_platform(), common;
 	cl_device_id devices[TYPES];
-	const cl_uint count = external_devices(devices);
+	const cl_uint count = types_list_devices(devices);
 
 	common = *types_next(spec.device);
 	for (cl_uint i = 0; i < count; i++) {

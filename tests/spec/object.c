@@ -50,7 +50,7 @@ static cl_mem object_make_external(struct object *o, const struct object_form *f
 	o->memory = o->buf->memory;
 	r = external_request(o->buf, form->shape == IMAGE);
 	r.flags = form->flags;
-	return external_make(&r);
+	return external_make_object(&r);
 }
 
 static void object_make_import(struct object *o, const struct object_form *form)

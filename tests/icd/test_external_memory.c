@@ -237,15 +237,18 @@ TEST_EACH(event, struct edge_kind, edge_kinds,
 }
 
 TEST_EACH(nothing, struct edge_kind, edge_kinds,
-	  "Without objects the command waits for its list, and completes its event.")
+	  "Without objects the command waits for its list, or for none, and completes its event.")
 {
-	cl_event go, done;
+	cl_event go, done, at_once;
 	edge_fn edge;
 
 	door_open(OUT_OF_ORDER);
 	edge = row->is_release ? x.release : x.acquire;
 	go = user_event_create();
 	EXPECT_EQ(edge(x.queue, 0, NULL, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(edge(x.queue, 0, NULL, 0, NULL, &at_once), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at_once), CL_SUCCESS);
+	cl.clReleaseEvent(at_once);
 	EXPECT(fixture_event_status(done) > CL_COMPLETE);
 	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
@@ -501,6 +504,24 @@ TEST(both, "One dma-buf by both doors: a kernel on Arm's import has its bracket,
 	door_close();
 }
 
+TEST_EACH(arm, struct edge_kind, edge_kinds,
+	  "An import of clImportMemoryARM, whose commands have their own brackets, is in the list "
+	  "for "
+	  "nothing.")
+{
+	cl_mem arm;
+
+	external_open(0);
+	arm = fixture_import_dmabuf(x.fd, SIZE);
+	stub_trace_clear();
+	EXPECT_EQ((row->is_release ? x.release : x.acquire)(x.queue, 1, &arm, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_no_sync("a");
+	cl.clReleaseMemObject(arm);
+	external_close();
+}
+
 TEST(many, "Several objects, one of them twice, are acquired by one command.")
 {
 	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
@@ -583,6 +604,8 @@ static const struct bad_image {
 	cl_int err;
 } bad_images[] = {
 	{ "one_dimension", CL_MEM_OBJECT_IMAGE1D, 0, false, CL_INVALID_IMAGE_DESCRIPTOR },
+	{ "pixels_of_a_buffer", CL_MEM_OBJECT_IMAGE1D_BUFFER, 0, false,
+	  CL_INVALID_IMAGE_DESCRIPTOR },
 	{ "of_buffer", CL_MEM_OBJECT_IMAGE2D, 0, true, CL_INVALID_IMAGE_DESCRIPTOR },
 	{ "too_large", CL_MEM_OBJECT_IMAGE2D, SIZE, false, CL_INVALID_IMAGE_SIZE },
 	{ "overflow", CL_MEM_OBJECT_IMAGE2D, (size_t)-4, false, CL_INVALID_IMAGE_SIZE },

@@ -23,6 +23,7 @@ static const char *const mutant_names[MUTANT_COUNT] = {
 #define IMPORT(name, version, where, says, when, outcome) #name,
 #define COPY(name, version, where, says, when, how) #name,
 #define QUERY(name, version, where, says, shapes, param, answer) #name,
+#define EXTERNAL(name, version, where, says, is_command, from, to) #name,
 #define OTHER(name, version, where, says) #name,
 #include "rows.h"
 };
@@ -86,6 +87,7 @@ static void mutant_offer(void)
 	mutant_offer_derive(&offered);
 	mutant_offer_life(&offered);
 	mutant_offer_names(&offered);
+	mutant_offer_external(&offered);
 }
 
 EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const struct _cl_icd_dispatch *target,

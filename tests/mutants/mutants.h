@@ -25,6 +25,7 @@ enum mutant {
 #define IMPORT(name, version, where, says, when, outcome) MUTANT_##name,
 #define COPY(name, version, where, says, when, how) MUTANT_##name,
 #define QUERY(name, version, where, says, shapes, param, answer) MUTANT_##name,
+#define EXTERNAL(name, version, where, says, is_command, from, to) MUTANT_##name,
 #define OTHER(name, version, where, says) MUTANT_##name,
 #include "rows.h"
 	MUTANT_COUNT
@@ -124,6 +125,11 @@ void mutant_offer_query(struct _cl_icd_dispatch *offered);
 void mutant_offer_derive(struct _cl_icd_dispatch *offered);
 void mutant_offer_life(struct _cl_icd_dispatch *offered);
 void mutant_offer_names(struct _cl_icd_dispatch *offered);
+
+/* external.c: a function of cl_khr_external_memory, or NULL; an answer to a query of handle types, or 1. */
+void mutant_offer_external(struct _cl_icd_dispatch *offered);
+void *mutant_external_function(const char *name);
+cl_int mutant_external_types(cl_uint param, size_t size, void *types, size_t *size_ret);
 
 /* Offers mutant_NAME if the layer below has the function. */
 #define MUTANT_OFFER(offered, name) ((offered)->name = mutant_next.name ? mutant_##name : NULL)

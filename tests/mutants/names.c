@@ -81,6 +81,8 @@ static void names_change(char *text, bool is_platform)
 		names_word_remove(text, HOST);
 	if (MUTANT(name_without_types))
 		names_word_remove(text, DMA_BUF_NAME);
+	if (MUTANT(external_name_missing))
+		names_word_remove(text, "cl_khr_external_memory_dma_buf");
 	if (MUTANT(name_twice))
 		names_word_append(text, BASE);
 	if (MUTANT(name_in_other_case)) {
@@ -126,6 +128,8 @@ static void names_version_change(cl_name_version *entry, bool is_platform)
 {
 	const bool is_base = !strcmp(entry->name, BASE);
 
+	if (MUTANT(external_version_zero) && strstr(entry->name, "cl_khr_external_memory"))
+		entry->version = 0;
 	if (strncmp(entry->name, BASE, strlen(BASE)))
 		return;
 	if (MUTANT(version_zero))
@@ -172,6 +176,11 @@ static cl_int names_versions_answer(ask_function ask, void *of, cl_uint param, s
 static cl_int CL_API_CALL mutant_clGetDeviceInfo(cl_device_id device, cl_device_info param,
 						 size_t size, void *result, size_t *size_ret)
 {
+	const cl_int answer = mutant_external_types(param, size, result, size_ret);
+
+	if (answer <= 0 &&
+	    (param == CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR || param == 0x2052))
+		return answer;
 	if (param == CL_DEVICE_EXTENSIONS)
 		return names_answer(names_ask_device, device, param, size, result, size_ret);
 	if (param == CL_DEVICE_EXTENSIONS_WITH_VERSION)
@@ -183,6 +192,9 @@ static cl_int CL_API_CALL mutant_clGetDeviceInfo(cl_device_id device, cl_device_
 static cl_int CL_API_CALL mutant_clGetPlatformInfo(cl_platform_id platform, cl_platform_info param,
 						   size_t size, void *result, size_t *size_ret)
 {
+	if (param == CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR &&
+	    mutant_external_types(param, size, result, size_ret) <= 0)
+		return CL_SUCCESS;
 	if (param == CL_PLATFORM_EXTENSIONS)
 		return names_answer(names_ask_platform, platform, param, size, result, size_ret);
 	if (param == CL_PLATFORM_EXTENSIONS_WITH_VERSION)
@@ -224,6 +236,10 @@ static void *CL_API_CALL mutant_clGetExtensionFunctionAddressForPlatform(cl_plat
 	static unsigned int count;
 	void *next = mutant_next.clGetExtensionFunctionAddressForPlatform(platform, name);
 
+	if (next && mutant_external_function(name))
+		return mutant_external_function(name);
+	if (MUTANT(external_release_missing) && name && strstr(name, "ReleaseExternal"))
+		return NULL;
 	if (!names_is_import(name) || !next)
 		return next;
 	if (MUTANT(function_null) || (MUTANT(function_once) && count++))

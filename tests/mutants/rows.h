@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The mutants.  Each row begins with the mutant's name; the version of the extension that the mutant
- * pretends to be (V10, V11); where the run needs POCL or, for dma-bufs, the GUEST; and a sentence
+ * pretends to be (V10, V11); where the run needs POCL or, for dma-bufs, the GUEST, or for Khronos' FAKE ones; and a sentence
  * about what is wrong.  A file that includes the list defines the macros that the file needs.  The
  * rest of a row is data for the file that makes the fault:
  *
@@ -10,6 +10,7 @@
  *					the driver accepts what is to be refused
  *	COPY(..., when, how)		shadow.c: the import is a copy
  *	QUERY(..., shapes, param, answer)	query.c: a wrong answer
+ *	EXTERNAL(..., is_command, from, to)	external.c: an error becomes another
  *	OTHER(...)			code that asks for the mutant by name
  */
 
@@ -24,6 +25,9 @@
 #endif
 #ifndef QUERY
 #define QUERY(...)
+#endif
+#ifndef EXTERNAL
+#define EXTERNAL(...)
 #endif
 #ifndef OTHER
 #define OTHER(...)
@@ -975,6 +979,62 @@ OTHER(dma_buf_offset, V10, GUEST, "the import begins at the second page of the d
 OTHER(dma_buf_size_of_all, V10, GUEST, "CL_MEM_SIZE is the size of the dma-buf")
 OTHER(dma_buf_without_sync, V11, GUEST, "the consistency property CL_TRUE is taken and ignored")
 
+/* cl_khr_external_memory, with the fake dma-bufs. */
+EXTERNAL(external_mem_object_as_value, V10, FAKE,
+	 "a plain object is CL_INVALID_VALUE for an acquire", true, CL_INVALID_MEM_OBJECT,
+	 CL_INVALID_VALUE)
+EXTERNAL(external_mem_object_taken, V10, FAKE, "acquires take plain objects", true,
+	 CL_INVALID_MEM_OBJECT, CL_SUCCESS)
+EXTERNAL(external_queue_as_value, V10, FAKE,
+	 "a queue that is none is CL_INVALID_VALUE for an acquire", true, CL_INVALID_COMMAND_QUEUE,
+	 CL_INVALID_VALUE)
+EXTERNAL(external_list_as_value, V10, FAKE, "a wrong wait list is CL_INVALID_VALUE for an acquire",
+	 true, CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_VALUE)
+EXTERNAL(external_list_taken, V10, FAKE, "acquires take wrong wait lists", true,
+	 CL_INVALID_EVENT_WAIT_LIST, CL_SUCCESS)
+EXTERNAL(external_failed_event_taken, V10, FAKE, "acquires take failed events", true,
+	 CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_SUCCESS)
+EXTERNAL(external_failed_event_as_list, V10, FAKE, "a failed event is CL_INVALID_EVENT_WAIT_LIST",
+	 true, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_INVALID_EVENT_WAIT_LIST)
+EXTERNAL(external_value_taken, V10, FAKE, "acquires take a count without objects", true,
+	 CL_INVALID_VALUE, CL_SUCCESS)
+EXTERNAL(external_property_as_value, V10, FAKE, "a wrong property of a dma-buf is CL_INVALID_VALUE",
+	 false, CL_INVALID_PROPERTY, CL_INVALID_VALUE)
+EXTERNAL(external_property_taken, V10, FAKE, "wrong properties of a dma-buf are taken", false,
+	 CL_INVALID_PROPERTY, CL_SUCCESS)
+EXTERNAL(external_device_as_property, V10, FAKE, "a device of others is CL_INVALID_PROPERTY", false,
+	 CL_INVALID_DEVICE, CL_INVALID_PROPERTY)
+EXTERNAL(external_flags_as_property, V10, FAKE, "wrong flags of a dma-buf are CL_INVALID_PROPERTY",
+	 false, CL_INVALID_VALUE, CL_INVALID_PROPERTY)
+EXTERNAL(external_host_ptr_as_value, V10, FAKE, "a host_ptr beside a dma-buf is CL_INVALID_VALUE",
+	 false, CL_INVALID_HOST_PTR, CL_INVALID_VALUE)
+EXTERNAL(external_size_as_value, V10, FAKE, "a dma-buf of size 0 is CL_INVALID_VALUE", false,
+	 CL_INVALID_BUFFER_SIZE, CL_INVALID_VALUE)
+EXTERNAL(external_context_as_value, V10, FAKE,
+	 "a context that is none is CL_INVALID_VALUE for a dma-buf", false, CL_INVALID_CONTEXT,
+	 CL_INVALID_VALUE)
+OTHER(external_acquire_early, V10, FAKE, "acquires do not wait for their list")
+OTHER(external_release_early, V10, FAKE, "releases do not wait for their list")
+OTHER(external_without_objects_early, V10, FAKE,
+      "a command without objects does not wait for its list")
+OTHER(external_no_objects_refused, V10, FAKE, "a command without objects is refused")
+OTHER(external_first_event_alone, V10, FAKE, "acquires wait for the first event alone")
+OTHER(external_needs_an_event, V10, FAKE, "an acquire without an event is refused")
+OTHER(external_event_of_a_marker, V10, FAKE, "the event of an acquire is a marker's")
+OTHER(external_release_missing, V10, FAKE, "there is no function to release")
+OTHER(external_devices_ignored, V10, FAKE, "CL_MEM_DEVICE_HANDLE_LIST_KHR is ignored")
+OTHER(external_not_distinct, V10, FAKE, "a dma-buf imported twice is one object")
+OTHER(external_copied, V10, FAKE, "a buffer of a dma-buf has memory of its own")
+OTHER(external_flags_ignored, V10, FAKE, "flags of a dma-buf are ignored")
+OTHER(external_refused_descriptor_closed, V10, FAKE, "a refused request closes the descriptor")
+OTHER(external_types_empty, V10, FAKE, "no type of handle is reported")
+OTHER(external_platform_without_types, V10, FAKE, "the platform reports no type of handle")
+OTHER(external_linear_is_no_subset, V10, FAKE,
+      "a type of linear images is no type that can be imported")
+OTHER(external_name_missing, V10, FAKE, "cl_khr_external_memory_dma_buf is not named")
+OTHER(external_version_zero, V10, FAKE, "the versions of cl_khr_external_memory are 0.0.0")
+
+#undef EXTERNAL
 #undef USE
 #undef IMPORT
 #undef COPY

@@ -149,7 +149,7 @@ cl_int call_clEnqueueUnmapMemObject(struct call *c)
 	void *mapped = o->memory + o->origin;
 	cl_int error = CL_SUCCESS;
 
-	if (spec.version >= VERSION_1_1_0) {
+	if (spec.version >= VERSION_1_1_0 || o->type == EXTERNAL_MEMORY) {
 		error = call_map_first(c);
 		mapped = c->mapped;
 		c->mapped = NULL;

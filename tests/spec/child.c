@@ -104,6 +104,7 @@ static void child_send_failure(bool plain, const char *why)
 
 static void child_call_and_undo(const void *test)
 {
+	need_extension_of(((const struct test *)test)->says);
 	test_call(test);
 	undo_all();
 }
@@ -154,13 +155,14 @@ static bool child_open(const struct run *run)
 static void child_describe(void)
 {
 	char about[sizeof((struct message){ 0 }.text)];
+	const cl_version version = spec.has_arm ? spec.version : spec.external_version;
 
 	snprintf(about, sizeof(about),
 		 "platform %s, device %s, driver %s, OpenCL %u.%u, version %u.%u.%u, %s",
 		 spec.platform_name, spec.device_name, spec.driver_version,
 		 CL_VERSION_MAJOR(spec.device_version), CL_VERSION_MINOR(spec.device_version),
-		 CL_VERSION_MAJOR(spec.version), CL_VERSION_MINOR(spec.version),
-		 CL_VERSION_PATCH(spec.version), spec_implementation());
+		 CL_VERSION_MAJOR(version), CL_VERSION_MINOR(version), CL_VERSION_PATCH(version),
+		 spec_implementation());
 	channel_send(MESSAGE_PLATFORM, 0, spec.platform_name);
 	channel_send(MESSAGE_ABOUT, 0, about);
 }

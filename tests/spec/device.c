@@ -9,6 +9,7 @@
 #include "tools/arguments.h"
 
 #define EXTENSION "cl_arm_import_memory"
+#define EXTERNAL "cl_khr_external_memory"
 
 struct spec spec;
 
@@ -70,7 +71,7 @@ cl_ulong device_number(cl_device_info what)
 }
 
 /* Platforms before OpenCL 3.0 have no such query: their extension is 1.0.0. */
-static cl_version spec_extension_version(void)
+static cl_version spec_extension_version(const char *name)
 {
 	cl_version version = CL_MAKE_VERSION(1, 0, 0);
 	cl_name_version *list;
@@ -82,10 +83,38 @@ static cl_version spec_extension_version(void)
 	if (clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, size, list, NULL))
 		size = 0;
 	for (size_t i = 0; i < size / sizeof(*list); i++)
-		if (!strcmp(list[i].name, EXTENSION))
+		if (!strcmp(list[i].name, name))
 			version = list[i].version;
 	free(list);
 	return version;
+}
+
+/* Any name that begins so: a driver of Arm's extension without the base name is tested, and fails. */
+static bool spec_device_names(const char *beginning)
+{
+	char *list = device_extensions();
+	bool found = strstr(list, beginning);
+
+	free(list);
+	return found;
+}
+
+/* Khronos' dma-bufs, by the name or, as Intel's NEO, by the type alone: that driver is tested, and fails. */
+static bool spec_device_imports(void)
+{
+	cl_external_memory_handle_type_khr types[64];
+	size_t size = 0;
+
+	if (spec_device_reports(EXTERNAL "_dma_buf"))
+		return true;
+	if (!spec_device_reports(EXTERNAL) ||
+	    clGetDeviceInfo(spec.device, CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
+			    sizeof(types), types, &size))
+		return false;
+	for (size_t i = 0; i < size / sizeof(types[0]); i++)
+		if (types[i] == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
+			return true;
+	return false;
 }
 
 static cl_version spec_opencl_version(void)
@@ -113,7 +142,10 @@ static void spec_describe_device(void)
 	spec_set_name(spec.driver_version, sizeof(spec.driver_version),
 		      spec_device_string(CL_DRIVER_VERSION));
 	spec.device_version = spec_opencl_version();
-	spec.version = spec_extension_version();
+	spec.version = spec_extension_version(EXTENSION);
+	spec.external_version = spec_extension_version(EXTERNAL);
+	spec.has_arm = spec_device_names(EXTENSION);
+	spec.has_external = spec_device_imports();
 	spec.has_host = spec_device_reports(EXTENSION "_host");
 	spec.has_dma_buf = spec_device_reports(EXTENSION "_dma_buf");
 	spec.has_protected = spec_device_reports(EXTENSION "_protected");
@@ -159,17 +191,7 @@ static void spec_explain_choice(const struct run *run, char *why, size_t size)
 		snprintf(why, size, "no OpenCL platform has a device");
 }
 
-/* Any name of the extension: a driver without the base name is tested, and fails. */
-static bool spec_device_has_extension(void)
-{
-	char *list = device_extensions();
-	bool found = strstr(list, EXTENSION);
-
-	free(list);
-	return found;
-}
-
-/* Takes the first of @platforms with the name, the device and the extension.  NULL, or why not. */
+/* Takes the first of @platforms with the name, the device and an extension.  NULL, or why not. */
 static const char *spec_take_platform(const cl_platform_id *platforms, cl_uint count,
 				      const struct run *run, enum nothing *kind)
 {
@@ -184,7 +206,7 @@ static const char *spec_take_platform(const cl_platform_id *platforms, cl_uint c
 		if (!option_names(run->platform, i, spec.platform_name) ||
 		    !spec_take_device(run->device))
 			continue;
-		if (run->plain || spec_device_has_extension())
+		if (run->plain || spec.has_arm || spec.has_external)
 			return NULL;
 		*kind = NOTHING_TO_TEST;
 		snprintf(why, sizeof(why), "platform does not report " EXTENSION);
@@ -265,7 +287,7 @@ static void find_function(bool plain)
 	if (plain) {
 		found_import = substitute_import;
 		spec.version = VERSION_1_1_0;
-		spec.has_host = spec.has_dma_buf = true;
+		spec.has_arm = spec.has_host = spec.has_dma_buf = spec.has_external = true;
 	}
 	spec.import = found_import ? spec_import_noted : NULL;
 }

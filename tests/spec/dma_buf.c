@@ -12,6 +12,7 @@ TEST(each_exporter, "R6-32 If the extension string cl_arm_import_memory_dma_buf 
 {
 	struct dma_buf *buf;
 
+	need_dma_buf();
 	for (size_t i = 0; (buf = dma_buf_next(&i, 4 * spec.page));) {
 		cl_mem mem =
 			spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);

@@ -18,6 +18,9 @@ struct dma_buf {
  */
 struct dma_buf *dma_buf_get(size_t size);
 
+/* Likewise, whatever the device imports. */
+struct dma_buf *dma_buf_make(size_t size);
+
 /* Likewise with a read-only descriptor and a read-only mapping; all bytes are 0. */
 struct dma_buf *dma_buf_get_read_only(size_t size);
 

@@ -62,7 +62,6 @@ static struct dma_buf *first_of(size_t size, int access)
 	const struct heap *heap;
 	struct dma_buf *buf;
 
-	need_dma_buf();
 	for (size_t i = 0; (heap = heap_at(i)); i++) {
 		buf = dma_buf_create(heap, size, access);
 		if (buf)
@@ -72,13 +71,20 @@ static struct dma_buf *first_of(size_t size, int access)
 		  access == O_RDONLY ? " read-only" : "");
 }
 
+struct dma_buf *dma_buf_make(size_t size)
+{
+	return first_of(size, O_RDWR);
+}
+
 struct dma_buf *dma_buf_get(size_t size)
 {
+	need_dma_buf();
 	return first_of(size, O_RDWR);
 }
 
 struct dma_buf *dma_buf_get_read_only(size_t size)
 {
+	need_dma_buf();
 	return first_of(size, O_RDONLY);
 }
 

@@ -25,7 +25,7 @@ static const struct {
 	{ "--native", "the driver's own implementation: without layers" },
 	{ "--library FILE", "OpenCL's library, or a driver that is one (libOpenCL.so.1)" },
 	{ "--platform NAME",
-	  "the first platform with the extension, and this number or part of a name" },
+	  "the first platform with an extension, and this number or part of a name" },
 	{ "--device NAME", "its device by number, or by a part of the name; 0 without the option" },
 	{ "--protected-heap FILE", "a dma-buf heap of protected memory: /dev/dma_heap/NAME" },
 	{ "--shuffle SEED", "in an order that depends on the number SEED" },
@@ -49,10 +49,14 @@ static void conform_print_help(void)
 {
 	terminal_line(stdout, 4, "Usage: climport-conform [OPTION]... [TEST]...");
 	conform_print_paragraph(
-		"Tests an implementation of the OpenCL extension cl_arm_import_memory against the "
-		"text of the extension, revision 6 and where it differs revision 12: this "
-		"project's layer, or a driver's own.  Prints TAP.  TEST is a name, or a pattern: "
-		"'hole_*'.");
+		"Tests an implementation of the OpenCL extensions cl_arm_import_memory and "
+		"cl_khr_external_memory_dma_buf, as far as the device has them, against the text "
+		"of "
+		"Arm's, revision 6 and where it differs revision 12, and of Khronos': this "
+		"project's "
+		"layer, or a driver's own.  Prints TAP.  TEST is a name, or a pattern: 'hole_*', "
+		"or "
+		"'external_*' for Khronos'.");
 	putchar('\n');
 	for (size_t i = 0; i < sizeof(conform_help) / sizeof(conform_help[0]); i++)
 		terminal_line(stdout, UNDER_OPTIONS, "  %-*s %s", UNDER_OPTIONS - 3,

@@ -2,6 +2,7 @@
 #include "object.h"
 
 #include "dma_buf.h"
+#include "external.h"
 
 const cl_image_format rgba = { CL_RGBA, CL_UNSIGNED_INT8 };
 
@@ -41,6 +42,17 @@ static size_t object_offset_in_page(void)
 	return offset < spec.page ? offset : 0;
 }
 
+static cl_mem object_make_external(struct object *o, const struct object_form *form)
+{
+	struct external_request r;
+
+	o->buf = dma_buf_make(o->memory_size);
+	o->memory = o->buf->memory;
+	r = external_request(o->buf, form->shape == IMAGE);
+	r.flags = form->flags;
+	return external_make_object(&r);
+}
+
 static void object_make_import(struct object *o, const struct object_form *form)
 {
 	size_t size = object_origin() + SIDE * object_row_pitch() + BYTES;
@@ -54,6 +66,8 @@ static void object_make_import(struct object *o, const struct object_form *form)
 	if (form->type == HOST_MEMORY) {
 		o->memory = spec_map_pages(o->memory_size / spec.page);
 		o->import = spec_import_host(form->flags, o->memory + o->offset, o->size);
+	} else if (form->type == EXTERNAL_MEMORY) {
+		o->import = object_make_external(o, form);
 	} else {
 		buf = dma_buf_get(o->memory_size);
 		o->memory = buf->memory;
@@ -100,6 +114,14 @@ static cl_mem make_image(struct object *o, const struct object_form *form,
 	return object_create_image(form, desc);
 }
 
+static void object_set_rows(struct object *o)
+{
+	o->columns = SIDE * PIXEL;
+	o->rows = o->region[0] = o->region[1] = SIDE;
+	o->region[2] = 1;
+	o->pitch = object_row_pitch();
+}
+
 static cl_mem make_image_2d(struct object *o, const struct object_form *form, cl_mem buffer)
 {
 	const cl_image_desc desc = {
@@ -110,9 +132,7 @@ static cl_mem make_image_2d(struct object *o, const struct object_form *form, cl
 		.buffer = buffer,
 	};
 
-	o->columns = SIDE * PIXEL;
-	o->rows = SIDE;
-	o->pitch = desc.image_row_pitch;
+	object_set_rows(o);
 	return make_image(o, form, &desc);
 }
 
@@ -136,7 +156,10 @@ static cl_mem make_shape(struct object *o, const struct object_form *form)
 		o->parent = o->import;
 		return make_sub_buffer(o, form->flags);
 	case IMAGE:
-		return make_image_2d(o, form, o->import);
+		if (form->type != EXTERNAL_MEMORY)
+			return make_image_2d(o, form, o->import);
+		object_set_rows(o);
+		return o->import;
 	case IMAGE_OF_SUB_BUFFER:
 		return make_image_2d(o, form, make_sub_buffer(o, form->flags));
 	case IMAGE_1D:
@@ -151,21 +174,23 @@ static cl_mem make_shape(struct object *o, const struct object_form *form)
  */
 static bool has_image2d(void)
 {
-	unsigned char *memory = spec_map_pages(1);
-	const cl_image_desc desc = {
+	cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
 		.image_width = SIDE,
 		.image_height = SIDE,
 		.image_row_pitch = object_row_pitch(),
-		.buffer = spec_import_host(0, memory, spec.page),
 	};
 	cl_int error = 1;
 
+	if (spec.exact || spec_device_reports("cl_khr_image2d_from_buffer") ||
+	    (spec.device_version >= CL_MAKE_VERSION(2, 0, 0) &&
+	     spec.device_version < CL_MAKE_VERSION(3, 0, 0)))
+		return true;
+	if (!spec.has_host)
+		return false;
+	desc.buffer = spec_import_host(0, spec_map_pages(1), spec.page);
 	released_later(clCreateImage(spec.context, 0, &rgba, &desc, NULL, &error));
-	return error == CL_SUCCESS || spec.exact ||
-	       spec_device_reports("cl_khr_image2d_from_buffer") ||
-	       (spec.device_version >= CL_MAKE_VERSION(2, 0, 0) &&
-		spec.device_version < CL_MAKE_VERSION(3, 0, 0));
+	return error == CL_SUCCESS;
 }
 
 /* A refusal with any other error fails the test later. */
@@ -239,7 +264,8 @@ void need_shape(enum shape shape)
 
 const char *object_why_no_form(const struct object_form *form)
 {
-	const char *why = why_no_shape(form->shape);
+	const bool is_of_handle = form->type == EXTERNAL_MEMORY && form->shape == IMAGE;
+	const char *why = is_of_handle ? why_no_images() : why_no_shape(form->shape);
 
 	if (why)
 		return why;

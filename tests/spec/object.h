@@ -8,17 +8,20 @@
 
 #include "spec.h"
 
+struct dma_buf;
+
 enum { BYTES = 64, PIXEL = 4, SIDE = 4 }; /* SIDE x SIDE pixels */
 
 enum shape {
-	BUFFER,		     /* the import */
-	SUB_BUFFER,	     /* at the lowest origin above 0 that the device accepts */
-	IMAGE,		     /* 2D, on the import, rows longer than the picture */
+	BUFFER,	    /* the import */
+	SUB_BUFFER, /* at the lowest origin above 0 that the device accepts */
+	IMAGE, /* 2D, on the import or itself of EXTERNAL_MEMORY, rows longer than the picture */
 	IMAGE_OF_SUB_BUFFER, /* like IMAGE, on a sub-buffer */
 	IMAGE_1D,	     /* of 16 pixels, on the import */
 };
 
-enum memory_type { HOST_MEMORY, DMA_BUF_MEMORY };
+/* EXTERNAL_MEMORY: a dma-buf's, by cl_khr_external_memory; tests acquire and release object.import. */
+enum memory_type { HOST_MEMORY, DMA_BUF_MEMORY, EXTERNAL_MEMORY };
 
 struct object {
 	enum shape shape;
@@ -26,6 +29,7 @@ struct object {
 	cl_mem mem;
 	cl_mem import;
 	cl_mem parent;	       /* the object under mem, or NULL */
+	struct dma_buf *buf;   /* of EXTERNAL_MEMORY */
 	unsigned char *memory; /* whole pages around the import */
 	size_t memory_size;
 	size_t offset, size;  /* of the import in the memory */

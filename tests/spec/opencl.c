@@ -15,6 +15,8 @@ struct opencl_note *opencl_note = &own_note;
 
 static const char *const names[OPENCL_CALLS] = {
 	[OPENCL_clImportMemoryARM] = "clImportMemoryARM",
+	[OPENCL_clEnqueueAcquireExternalMemObjectsKHR] = "clEnqueueAcquireExternalMemObjectsKHR",
+	[OPENCL_clEnqueueReleaseExternalMemObjectsKHR] = "clEnqueueReleaseExternalMemObjectsKHR",
 #define STATUS(name) [OPENCL_##name] = #name,
 #define HANDLE STATUS
 #include "opencl_functions.h"
@@ -69,7 +71,7 @@ bool opencl_open(const char *library, char *why, size_t room)
 		return false;
 	address = dlsym(handle, "clGetExtensionFunctionAddress");
 	memcpy(&address_of, &address, sizeof(address_of));
-	for (size_t i = OPENCL_clImportMemoryARM + 1; i < OPENCL_CALLS; i++) {
+	for (size_t i = OPENCL_EXTENSIONS + 1; i < OPENCL_CALLS; i++) {
 		address = opencl_find(handle, names[i]);
 		memcpy((char *)&opencl + places[i], &address, sizeof(address));
 	}

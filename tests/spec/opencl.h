@@ -25,6 +25,9 @@
 enum opencl_call {
 	OPENCL_NO_CALL,
 	OPENCL_clImportMemoryARM,
+	OPENCL_clEnqueueAcquireExternalMemObjectsKHR,
+	OPENCL_clEnqueueReleaseExternalMemObjectsKHR,
+	OPENCL_EXTENSIONS = OPENCL_clEnqueueReleaseExternalMemObjectsKHR,
 #define STATUS(name) OPENCL_##name,
 #define HANDLE STATUS
 #include "opencl_functions.h"
@@ -73,7 +76,7 @@ void opencl_reset_note(void);
 /* "in clFinish", "after clFinish: CL_INVALID_COMMAND_QUEUE (-36)", or "" before the first call. */
 void opencl_describe_note(const struct opencl_note *note, char *text, size_t room);
 
-/* For the macros, and for clImportMemoryARM. */
+/* For the macros, and for the functions of extensions. */
 void opencl_enter(enum opencl_call call, bool is_there);
 cl_int opencl_leave(enum opencl_call call, cl_int error);
 void *opencl_leave_with(enum opencl_call call, void *handle);

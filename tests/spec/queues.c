@@ -20,14 +20,20 @@ static void queues_release(void *queue)
 	clReleaseCommandQueue(queue);
 }
 
-cl_command_queue queues_create(cl_context context, cl_command_queue_properties properties)
+cl_command_queue queues_create_on(cl_context context, cl_device_id device,
+				  cl_command_queue_properties properties)
 {
 	cl_int error = 1;
-	cl_command_queue queue = clCreateCommandQueue(context, spec.device, properties, &error);
+	cl_command_queue queue = clCreateCommandQueue(context, device, properties, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	spec_undo_later(queues_release, queue);
 	return queue;
+}
+
+cl_command_queue queues_create(cl_context context, cl_command_queue_properties properties)
+{
+	return queues_create_on(context, spec.device, properties);
 }
 
 cl_command_queue queues_get(enum queue_kind kind)

@@ -15,6 +15,10 @@ cl_command_queue queues_get(enum queue_kind kind);
 /* A new queue of spec.device. */
 cl_command_queue queues_create(cl_context context, cl_command_queue_properties properties);
 
+/* Likewise of @device. */
+cl_command_queue queues_create_on(cl_context context, cl_device_id device,
+				  cl_command_queue_properties properties);
+
 /* A user event, released after the test.  Commands behind the event wait for queues_open_gate(). */
 cl_event queues_create_gate(void);
 void queues_open_gate(cl_event gate);

@@ -41,6 +41,14 @@ void undo_all(void)
 	}
 }
 
+void need_extension_of(const char *sentence)
+{
+	if (*sentence == 'R' && !spec.has_arm)
+		test_skip("device does not report cl_arm_import_memory");
+	if (*sentence == 'K' && !spec.has_external)
+		test_skip("device does not report cl_khr_external_memory_dma_buf");
+}
+
 void need_host(void)
 {
 	if (!spec.has_host)

@@ -38,8 +38,10 @@ struct spec {
 	char platform_name[128];
 	char device_name[128];
 	char driver_version[128];
-	cl_version device_version; /* OpenCL's */
-	cl_version version;	   /* the extension's */
+	cl_version device_version;   /* OpenCL's */
+	cl_version version;	     /* of cl_arm_import_memory */
+	cl_version external_version; /* of cl_khr_external_memory */
+	bool has_arm, has_external;  /* cl_khr_external_memory_dma_buf */
 	bool has_host, has_dma_buf, has_protected, has_android;
 	bool is_plain; /* the driver's own buffers stand in for imports */
 	bool exact;    /* CLIMPORT_CONFORM_EXACT */
@@ -52,7 +54,7 @@ struct spec {
 extern struct spec spec;
 
 /*
- * Takes the device of the command line, of the first platform that has the extension.  Returns NULL, or
+ * Takes the device of the command line, of the first platform that has an extension of the suite.  Returns NULL, or
  * the reason why no device can be tested, with its *@kind.
  *
  * With run->plain any platform is taken and treated as version 1.1.0, and the buffers of substitute.h
@@ -95,6 +97,7 @@ void spec_close_descriptor(void *fd);
 void spec_release_context(void *context);
 
 /* Skip the test unless... */
+void need_extension_of(const char *sentence); /* the device has the extension of the sentence */
 void need_host(void);
 void need_dma_buf(void);
 void need_prior_to_1_1(void);

@@ -90,5 +90,58 @@ const struct untested untested[] = {
 	{ "R12-34 <size> may be set to CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM to require that "
 	  "the memory object have the same size as the imported AHardwareBuffer.",
 	  ANDROID, true },
+	{ "K-11 The returned list may be empty.", "permits, and requires nothing", false },
+	{ "K-12 External memory handle types not in "
+	  "CL_DEVICE_EXTERNAL_MEMORY_IMPORT_ASSUME_LINEAR_IMAGES_HANDLE_TYPES_KHR may have any "
+	  "memory layout.",
+	  "permits, and requires nothing", false },
+	{ "K-13 The layout interpretation of images imported with these handle types is "
+	  "implementation defined.",
+	  "implementation-defined", false },
+	{ "K-17 The properties used to create a buffer from an external memory handle are "
+	  "described for the corresponding extensions.",
+	  "points to another section", false },
+	{ "K-19 The properties used to create an image from an external memory handle are "
+	  "described for the corresponding extensions.",
+	  "points to another section", false },
+	{ "K-21 When images are created from an external memory handle, implementations may "
+	  "acquire information about image attributes such as format and layout at the time of "
+	  "creation.",
+	  "permits, and requires nothing", false },
+	{ "K-44 The image_slice_pitch must be zero if host_ptr is NULL and the image is not an "
+	  "image created from an external memory handle",
+	  "a 2D image has no slices, and other images need not be importable", false },
+	{ "K-45 If image_slice_pitch is zero and the image is created from an external memory "
+	  "handle, then the image slice pitch is implementation-defined.",
+	  "implementation-defined", false },
+	{ "K-51 If event_wait_list is not NULL, the list of events pointed to by event_wait_list "
+	  "must be valid and num_events_in_wait_list must be greater than 0.",
+	  DUTY, false },
+	{ "K-53 The context associated with events in event_wait_list and that of command_queue "
+	  "must be the same.",
+	  DUTY, false },
+	{ "K-56 Applications must acquire the memory objects that are created using external "
+	  "handles before they can be used by any OpenCL commands queued to a command-queue.",
+	  DUTY, false },
+	{ "K-57 Behavior is undefined if a memory object created from an external memory handle is "
+	  "used by an OpenCL command queued to a command-queue without being acquired.",
+	  "undefined", false },
+	{ "K-59 Applications must release memory objects that were acquired using "
+	  "clEnqueueReleaseExternalMemObjectsKHR before using any external memory handles that "
+	  "were specified when the memory objects were created or accessing the external memory "
+	  "that these handles represent outside of OpenCL, otherwise behavior is undefined.",
+	  DUTY, false },
+	{ "K-76 CL_OUT_OF_RESOURCES if there is a failure to allocate resources required by the "
+	  "OpenCL implementation on the device.",
+	  "the suite cannot take a device's resources away", false },
+	{ "K-77 CL_OUT_OF_HOST_MEMORY if there is a failure to allocate resources required by the "
+	  "OpenCL implementation on the host.",
+	  "the suite cannot take the driver's memory away", false },
+	{ "K-84 Any operations external to OpenCL on the dma_buf while it is acquired may result "
+	  "in undefined behavior.",
+	  "undefined", false },
+	{ "K-87 The application must not perform any operations on the file descriptor after a "
+	  "successful import.",
+	  DUTY, false },
 	{ NULL, NULL, false },
 };

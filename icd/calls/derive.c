@@ -222,7 +222,7 @@ cl_mem derive_image(struct context *context, struct image_request *r, struct mem
 }
 
 /* A request on an import goes to its method, any other to the driver. */
-static cl_mem image_create(struct image_request *r, cl_int *errcode_ret)
+static cl_mem image_request_run(struct image_request *r, cl_int *errcode_ret)
 {
 	struct memobj *parent = memobj_live() && r->desc ? memobj_get(r->desc->mem_object) : NULL;
 	cl_int err = CL_SUCCESS;
@@ -250,7 +250,7 @@ cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
 	struct image_request r = { "clCreateImage", false,  context, NULL,
 				   flags,	    format, desc,    host_ptr };
 
-	return image_create(&r, errcode_ret);
+	return image_request_run(&r, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
@@ -272,7 +272,7 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
 	cl_mem mem;
 
 	if (!desc || !external_is_dma_buf(properties) || !external_make(&r, 0, &mem, &err))
-		return image_create(&r, errcode_ret);
+		return image_request_run(&r, errcode_ret);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return mem;

@@ -511,7 +511,7 @@ TEST_EACH(arm, struct edge_kind, edge_kinds,
 {
 	cl_mem arm;
 
-	external_open(0);
+	door_open(0);
 	arm = fixture_import_dmabuf(x.fd, SIZE);
 	stub_trace_clear();
 	EXPECT_EQ((row->is_release ? x.release : x.acquire)(x.queue, 1, &arm, 0, NULL, NULL),
@@ -519,7 +519,7 @@ TEST_EACH(arm, struct edge_kind, edge_kinds,
 	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
 	expect_no_sync("a");
 	cl.clReleaseMemObject(arm);
-	external_close();
+	door_close();
 }
 
 TEST(many, "Several objects, one of them twice, are acquired by one command.")

@@ -13,7 +13,17 @@
 
 #define SIZE (1 << 20)
 
-enum counted_kind { IMPORT, IMPORT_HOST, IMPORT_DMA_BUF, HOST_PTR, RETAIN, INFO, FIRST, JOINED };
+enum counted_kind {
+	IMPORT,
+	IMPORT_HOST,
+	IMPORT_DMA_BUF,
+	HOST_PTR,
+	RETAIN,
+	INFO,
+	FIRST,
+	JOINED,
+	ACQUIRED
+};
 
 static const struct {
 	const char *name;
@@ -27,6 +37,7 @@ static const struct {
 	[INFO] = { "info", 0 },
 	[FIRST] = { "first", 1 },
 	[JOINED] = { "joined", 20 },
+	[ACQUIRED] = { "acquired", 1 },
 };
 
 struct counted {
@@ -36,6 +47,8 @@ struct counted {
 	cl_mem plain, mem; /* mem: the last that was made */
 	cl_event go;	   /* holds a row back */
 	__typeof__(&clImportMemoryARM) import;
+	clEnqueueAcquireExternalMemObjectsKHR_fn acquire;
+	clEnqueueReleaseExternalMemObjectsKHR_fn release;
 	unsigned char *memory;
 	int fd;
 	cl_int err;
@@ -81,6 +94,10 @@ static __attribute__((noinline)) void counted_calls(struct counted *c, enum coun
 			c->err |= clEnqueueNDRangeKernel(c->queue, c->kernel, 1, NULL, &one, NULL,
 							 0, NULL, NULL);
 			break;
+		case ACQUIRED:
+			c->err |= c->acquire(c->queue, 1, &c->mem, 0, NULL, NULL);
+			c->err |= c->release(c->queue, 1, &c->mem, 0, NULL, NULL);
+			break;
 		}
 }
 
@@ -121,6 +138,21 @@ static void instructions_prepare_kernel(struct counted *c)
 		c->err = clSetKernelArg(c->kernel, 0, sizeof(mem), &mem);
 }
 
+static void instructions_prepare_external(struct counted *c, cl_platform_id platform)
+{
+	const cl_mem_properties properties[] = { CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
+						 (cl_mem_properties)c->fd, 0 };
+
+	c->acquire = (__typeof__(c->acquire))clGetExtensionFunctionAddressForPlatform(
+		platform, "clEnqueueAcquireExternalMemObjectsKHR");
+	c->release = (__typeof__(c->release))clGetExtensionFunctionAddressForPlatform(
+		platform, "clEnqueueReleaseExternalMemObjectsKHR");
+	c->mem = clCreateBufferWithProperties(c->context, properties, CL_MEM_READ_WRITE, SIZE, NULL,
+					      &c->err);
+	if (!c->err && (!c->acquire || !c->release))
+		c->err = CL_INVALID_OPERATION;
+}
+
 static void instructions_prepare(struct counted *c, cl_platform_id platform)
 {
 	cl_device_id device;
@@ -152,11 +184,13 @@ int bench_instructions_child(const char *platform, const char *what)
 	char version[256] = "";
 	int count = atoi(colon + !!*colon), at_once;
 
-	while (kind < JOINED && strncmp(what, counted_kinds[kind].name, (size_t)(colon - what)))
+	while (kind < ACQUIRED && strncmp(what, counted_kinds[kind].name, (size_t)(colon - what)))
 		kind++;
 	at_once = counted_kinds[kind].at_once ? counted_kinds[kind].at_once : count;
 	instructions_prepare(&c, id);
-	if (!c.err && kind >= FIRST)
+	if (!c.err && kind == ACQUIRED)
+		instructions_prepare_external(&c, id);
+	else if (!c.err && kind >= FIRST)
 		instructions_prepare_kernel(&c);
 	for (int done = 0; done < count && !c.err; done += at_once) {
 		instructions_before(&c, kind);

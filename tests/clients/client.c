@@ -55,6 +55,13 @@ static void client_warm_up(void)
 	clReleaseMemObject(mem);
 }
 
+static void CL_CALLBACK client_hear(const char *sentence, const void *bytes, size_t size,
+				    void *ours)
+{
+	(void)bytes, (void)size, (void)ours;
+	snprintf(client.notice, sizeof(client.notice), "%s", sentence);
+}
+
 void client_open(void)
 {
 	const char *text = source;
@@ -63,7 +70,7 @@ void client_open(void)
 	EXPECT_EQ(clGetPlatformIDs(1, &client.platform, NULL), CL_SUCCESS);
 	EXPECT_EQ(clGetDeviceIDs(client.platform, CL_DEVICE_TYPE_ALL, 1, &client.device, NULL),
 		  CL_SUCCESS);
-	client.context = clCreateContext(NULL, 1, &client.device, NULL, NULL, &err);
+	client.context = clCreateContext(NULL, 1, &client.device, client_hear, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	/* The call that drivers of OpenCL 1.2 have, too. */
 	client.queue = clCreateCommandQueue(client.context, client.device, 0, &err);
@@ -134,6 +141,38 @@ bool client_device_has(const char *extension)
 	EXPECT_EQ(clGetDeviceInfo(client.device, CL_DEVICE_EXTENSIONS, sizeof(list), list, NULL),
 		  CL_SUCCESS);
 	return text_count_word(list, extension);
+}
+
+static client_edge_fn client_find_edge(const char *name)
+{
+	client_edge_fn edge =
+		(client_edge_fn)clGetExtensionFunctionAddressForPlatform(client.platform, name);
+
+	if (!edge)
+		printf("# the platform has no %s\n", name);
+	EXPECT(edge);
+	return edge;
+}
+
+void client_find_edges(client_edge_fn *acquire, client_edge_fn *release)
+{
+	*acquire = client_find_edge("clEnqueueAcquireExternalMemObjectsKHR");
+	*release = client_find_edge("clEnqueueReleaseExternalMemObjectsKHR");
+}
+
+bool client_has_pairs(void)
+{
+	cl_image_format formats[256];
+	cl_uint count = 0;
+
+	EXPECT_EQ(clGetSupportedImageFormats(client.context, CL_MEM_READ_ONLY,
+					     CL_MEM_OBJECT_IMAGE2D, 256, formats, &count),
+		  CL_SUCCESS);
+	for (cl_uint i = 0; i < count && i < 256; i++)
+		if (formats[i].image_channel_order == CL_RG &&
+		    formats[i].image_channel_data_type == CL_UNORM_INT8)
+			return true;
+	return false;
 }
 
 static int client_udmabuf_create(size_t size)

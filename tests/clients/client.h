@@ -22,8 +22,9 @@ struct client {
 	cl_command_queue queue;
 	cl_program program;
 	__typeof__(&clImportMemoryARM) import;
-	bool has_planes; /* the driver has images of one channel of 8 bits */
-	int descriptors; /* open before the first import */
+	bool has_planes;  /* the driver has images of one channel of 8 bits */
+	int descriptors;  /* open before the first import */
+	char notice[512]; /* the last sentence that the context's callback got */
 };
 
 extern struct client client;
@@ -61,6 +62,15 @@ int client_dmabuf_read_only(const struct dmabuf *dmabuf); /* a new descriptor wi
 /* The SYNC calls around a CPU's own accesses. */
 void client_dmabuf_begin(const struct dmabuf *dmabuf);
 void client_dmabuf_end(const struct dmabuf *dmabuf);
+
+/* Of clEnqueueAcquire- and clEnqueueReleaseExternalMemObjectsKHR alike. */
+typedef clEnqueueAcquireExternalMemObjectsKHR_fn client_edge_fn;
+
+/* Both, found by name as programs do, which give up without them: a missing one fails the test. */
+void client_find_edges(client_edge_fn *acquire, client_edge_fn *release);
+
+/* Whether the driver has 2D images of two channels of 8 bits, which kernels read. */
+bool client_has_pairs(void);
 
 /* Increments each byte by a kernel, and waits. */
 void client_increment(cl_mem mem, size_t size);

@@ -54,6 +54,21 @@ TEST(axelera_dmabuf, "Axelera imports a dma-buf with CL_MEM_USE_HOST_PTR among t
 	client_close();
 }
 
+TEST(axelera_khr,
+     "The platform reports Khronos' extension, and has its functions, where it has Arm's.")
+{
+	client_edge_fn acquire, release;
+	struct dmabuf frame;
+
+	axelera_open();
+	client_dmabuf_create(&frame, NV12);
+	EXPECT(client_platform_has("cl_khr_external_memory"));
+	EXPECT(client_platform_has("cl_khr_external_memory_dma_buf"));
+	client_find_edges(&acquire, &release);
+	client_dmabuf_destroy(&frame);
+	client_close();
+}
+
 TEST(axelera_falls_back,
      "With CL_MEM_ALLOC_HOST_PTR among the flags Axelera gets an error, and uses a buffer.")
 {

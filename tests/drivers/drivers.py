@@ -81,7 +81,7 @@ KNOWN = [
           "rusticl of Mesa 22.3.6 gives times of events in the wrong order", "before <= "),
     Known("rusticl", "sub_buffer_with_origin_.*", "sub_buffer_origin",
           "rusticl before Mesa 26 makes sub-buffers at misaligned origins", "error is 0"),
-    Known("Intel", "ffmpeg_maps_.*|camera_ring|spacemit_frames", "plane",
+    Known("Intel", "ffmpeg_maps_.*|camera_ring|spacemit_frames_.*", "plane",
           "the runtime of 2023, and on the guest's processor each other too, read images of one channel wrongly "
           "(read_imagef without a sampler)"),
     Known("Intel", "failed_wait_list_of_.*", "failed_wait",
@@ -96,9 +96,9 @@ KNOWN = [
     Known("zink", ".*", "image_shows_writes",
           "on the guest's processor a kernel reads zeros from an image of a buffer instead of the buffer's bytes: "
           "images of imports are refused", "error is -59, .*, after clCreateImage(WithProperties)?, which returned NULL"),
-    Known("zink", "ffmpeg_maps_.*|camera_ring|spacemit_frames", "image_of_buffer",
+    Known("zink", "ffmpeg_maps_.*|camera_ring|spacemit_frames_.*", "image_of_buffer",
           "as above", "err is -59, expected 0"),
-    Known("zink", "ffmpeg_maps_.*|camera_ring|spacemit_frames|read_only_image_2d", "tight_rows",
+    Known("zink", "ffmpeg_maps_.*|camera_ring|spacemit_frames_.*|read_only_image_2d", "tight_rows",
           "rows of zink's images of buffers are multiples of 256 pixels", "err(or)? is -65, expected 0"),
     Known("rusticl.*sid", ".*", "hole_behind", "llvmpipe of Mesa 26.2 reads behind a buffer's last byte, and dies if no page "
           "is there: which tests die depends on their neighbours in memory", "Segmentation fault", HOLES),

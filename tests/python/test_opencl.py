@@ -21,6 +21,20 @@ from pyopencl import mem_flags
 PAGE = os.sysconf("SC_PAGESIZE")
 SOURCE = "kernel void increment(global int *a) { a[get_global_id(0)]++; }"
 
+# An array of zeros, behind the kernel of an example.
+INCREMENTED = "print((array == 1).all())"
+
+# What the example of docs/external-memory.md takes as given.
+EXTERNAL = """
+import os, pyopencl
+context = pyopencl.create_some_context(interactive=False)
+queue = pyopencl.CommandQueue(context)
+program = pyopencl.Program(context, "kernel void increment(global uchar *a) { a[get_global_id(0)]++; }").build()
+size = 4096
+fd = __import__("ctypes").CDLL(None).fake_dmabuf_create(b"document", size)
+os.pwrite(fd, b"\\7" * size, 0)
+"""
+
 
 def wait_until(condition, seconds=60):
     end = time.monotonic() + seconds  # time: a limit on a hang
@@ -515,24 +529,28 @@ class DLPack(OpenCL):
 
 
 class Example(unittest.TestCase):
-    def check_document(self, number):
-        """Runs an example of docs/python.md, whose kernel increments an array of zeros."""
-        with open(os.path.join(os.environ["CLIMPORT_SOURCE"], "docs/python.md"),
-                  encoding="utf-8") as document:
-            example = document.read().split("```python\n")[number].partition("```")[0]
+    def check_document(self, document, number, before="", after=""):
+        """Runs an example of a document."""
+        with open(os.path.join(os.environ["CLIMPORT_SOURCE"], document), encoding="utf-8") as text:
+            example = text.read().split("```python\n")[number].partition("```")[0]
         # ctypes asks the dynamic linker for a name, and the package for CLIMPORT_LIBRARY.
         folder = os.path.dirname(os.environ["CLIMPORT_LIBRARY"])
         path = os.pathsep.join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))
-        done = run_python(example + "print((array == 1).all())", LD_LIBRARY_PATH=path)
+        done = run_python(before + example + after, LD_LIBRARY_PATH=path)
         self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", "True\n"))
 
     def test_document(self):
         """The example of docs/python.md runs, and its kernel writes to the array."""
-        self.check_document(1)
+        self.check_document("docs/python.md", 1, after=INCREMENTED)
 
     def test_ctypes(self):
         """So does the example that needs no package of climport's."""
-        self.check_document(2)
+        self.check_document("docs/python.md", 2, after=INCREMENTED)
+
+    def test_external_memory(self):
+        """The example of docs/external-memory.md runs on a dma-buf, whose descriptor stays open."""
+        self.check_document("docs/external-memory.md", 1, before=EXTERNAL,
+                            after="print(set(os.pread(fd, size, 0)) == {8})")
 
     def test_example(self):
         """The example of the documents prints an array that a kernel changed in place."""

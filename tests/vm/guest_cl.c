@@ -32,14 +32,8 @@ static const char *source =
 
 typedef __typeof__(&clImportMemoryARM) import_memory_fn;
 
-static struct {
-	cl_platform_id platform;
-	cl_device_id device;
-	cl_context context;
-	cl_command_queue queue;
-	cl_program program;
-	import_memory_fn import;
-} cl;
+static struct guest_cl cl;
+static import_memory_fn import;
 
 static void guest_cl_open_session(void)
 {
@@ -55,17 +49,23 @@ static void guest_cl_open_session(void)
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(clBuildProgram(cl.program, 1, &cl.device, "-cl-std=CL1.2", NULL, NULL),
 		  CL_SUCCESS);
-	cl.import = (import_memory_fn)(uintptr_t)clGetExtensionFunctionAddressForPlatform(
+	import = (import_memory_fn)(uintptr_t)clGetExtensionFunctionAddressForPlatform(
 		cl.platform, "clImportMemoryARM");
-	if (!cl.import)
+	if (!import)
 		printf("# no clImportMemoryARM: is OPENCL_LAYERS set?\n");
-	EXPECT(cl.import);
+	EXPECT(import);
 }
 
 static void guest_cl_need_session(void)
 {
-	if (!cl.import)
+	if (!import)
 		guest_cl_open_session();
+}
+
+const struct guest_cl *guest_cl_session(void)
+{
+	guest_cl_need_session();
+	return &cl;
 }
 
 static const cl_import_properties_arm consistent[] = {
@@ -85,7 +85,7 @@ static cl_mem guest_cl_import_with(int fd, size_t size, cl_mem_flags flags,
 				   const cl_import_properties_arm *properties, cl_int *err)
 {
 	guest_cl_need_session();
-	return cl.import(cl.context, flags, properties, &fd, size, err);
+	return import(cl.context, flags, properties, &fd, size, err);
 }
 
 cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags)
@@ -113,6 +113,40 @@ cl_int guest_cl_import_error(int fd, size_t size, cl_mem_flags flags)
 
 	EXPECT(!guest_cl_import_with(fd, size, flags, consistent, &err));
 	return err;
+}
+
+cl_mem guest_cl_external(int fd, size_t size, cl_mem_flags flags)
+{
+	const cl_mem_properties dma_buf[] = { CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
+					      (cl_mem_properties)fd, 0 };
+	cl_int err;
+	cl_mem mem;
+
+	guest_cl_need_session();
+	mem = clCreateBufferWithProperties(cl.context, dma_buf, flags, size, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+static void guest_cl_edge(const char *name, cl_mem mem)
+{
+	clEnqueueAcquireExternalMemObjectsKHR_fn edge =
+		(clEnqueueAcquireExternalMemObjectsKHR_fn)clGetExtensionFunctionAddressForPlatform(
+			cl.platform, name);
+
+	EXPECT(edge);
+	EXPECT_EQ(edge(cl.queue, 1, &mem, 0, NULL, NULL), CL_SUCCESS);
+}
+
+void guest_cl_acquire(cl_mem mem)
+{
+	guest_cl_edge("clEnqueueAcquireExternalMemObjectsKHR", mem);
+}
+
+void guest_cl_release(cl_mem mem)
+{
+	guest_cl_edge("clEnqueueReleaseExternalMemObjectsKHR", mem);
+	EXPECT_EQ(clFinish(cl.queue), CL_SUCCESS);
 }
 
 cl_mem guest_cl_native(size_t size, const void *bytes)

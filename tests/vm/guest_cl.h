@@ -12,6 +12,16 @@
 /* Each kernel changes every byte by an XOR with KEY: a byte that the kernel left out shows. */
 enum { GUEST_CL_KEY = 0x5a };
 
+/* For tests that make calls themselves.  The program has the kernel transform(from, to). */
+struct guest_cl {
+	cl_platform_id platform;
+	cl_device_id device;
+	cl_context context;
+	cl_command_queue queue;
+	cl_program program;
+};
+const struct guest_cl *guest_cl_session(void);
+
 /* Imports the dma-buf with the import type as only property. */
 cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags);
 
@@ -20,6 +30,14 @@ cl_mem guest_cl_import_inconsistent(int fd, size_t size, cl_mem_flags flags);
 
 /* The error of an import that must fail. */
 cl_int guest_cl_import_error(int fd, size_t size, cl_mem_flags flags);
+
+/*
+ * Makes a buffer of the dma-buf by cl_khr_external_memory_dma_buf: guest_cl_acquire() and guest_cl_release() stand around
+ * its kernels.  The release waits for the memory to be the producer's again.
+ */
+cl_mem guest_cl_external(int fd, size_t size, cl_mem_flags flags);
+void guest_cl_acquire(cl_mem mem);
+void guest_cl_release(cl_mem mem);
 
 /* Creates a buffer of the driver's own, without an import.  @bytes may be NULL. */
 cl_mem guest_cl_native(size_t size, const void *bytes);

@@ -11,8 +11,12 @@
 #include "view.h"
 
 #include <fcntl.h>
+#include <CL/cl_ext.h>
 #include <linux/videodev2.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "external_memory.h" /* of docs/external-memory.md */
 
 enum {
 	WIDTH = 320,
@@ -27,6 +31,7 @@ enum {
 struct capture {
 	struct camera cam;
 	int access;
+	int is_external; /* the imports are acquired and released */
 	int fd[BUFFERS];
 	struct view view[BUFFERS];
 	cl_mem mem[BUFFERS];
@@ -53,7 +58,8 @@ static void capture_import_buffers(struct capture *c)
 {
 	for (int i = 0; i < BUFFERS; i++) {
 		c->view[i] = view_open(c->fd[i], c->cam.buffer_size, c->access);
-		c->mem[i] = guest_cl_import(c->fd[i], c->cam.frame_size, CL_MEM_READ_WRITE);
+		c->mem[i] = (c->is_external ? guest_cl_external : guest_cl_import)(
+			c->fd[i], c->cam.frame_size, CL_MEM_READ_WRITE);
 	}
 }
 
@@ -137,7 +143,11 @@ static void capture_check_frame(struct capture *c, unsigned int index, int as_im
 	unsigned char *cpu = bytes_zero(size), *gpu = bytes_zero(size);
 	cl_mem out = guest_cl_native(size, NULL);
 
+	if (c->is_external)
+		guest_cl_acquire(c->mem[index]);
 	capture_copy_by_kernel(c, index, out, as_image);
+	if (c->is_external)
+		guest_cl_release(c->mem[index]);
 	guest_cl_native_read(out, gpu, size);
 	view_read(&c->view[index], cpu, size);
 	capture_expect_frame(cpu, size);
@@ -210,6 +220,78 @@ TEST(vivid_exported_image, "A kernel reads the frames through images on the impo
 
 	capture_open_exported(&c, "/dev/video0", O_RDWR);
 	capture_check_frames(&c, 1);
+	capture_close(&c);
+}
+
+static const struct capture_view {
+	const char *name;
+	int as_image;
+} capture_views[] = { { "buffer", 0 }, { "image", 1 } };
+
+TEST_EACH(vivid_external, struct capture_view, capture_views,
+	  "A kernel reads the frames, each of which is acquired and released.")
+{
+	struct capture c;
+
+	capture_open_camera(&c, "/dev/video0");
+	c.is_external = 1;
+	capture_expect_success(&c, camera_export(&c.cam, BUFFERS, O_RDWR, c.fd));
+	capture_import_buffers(&c);
+	capture_check_frames(&c, row->as_image);
+	capture_close(&c);
+}
+
+/* Copies each frame to @out, by the functions of the document. */
+static void capture_run_recipe(struct capture *c, cl_kernel kernel, cl_mem out)
+{
+	const size_t size = c->cam.frame_size;
+	unsigned char *cpu = bytes_zero(size), *gpu = bytes_zero(size);
+	unsigned int index;
+
+	capture_expect_success(c, camera_start(&c->cam));
+	for (int i = 0; i < FRAMES; i++) {
+		capture_expect_success(c, camera_dequeue(&c->cam, TIMEOUT_MS, &index, NULL));
+		EXPECT_EQ(frame_process(guest_cl_session()->queue, kernel, c->mem[index], size),
+			  CL_SUCCESS);
+		guest_cl_native_read(out, gpu, size);
+		view_read(&c->view[index], cpu, size);
+		capture_expect_frame(cpu, size);
+		EXPECT_EQ(bytes_not_transformed(cpu, gpu, size), 0);
+		capture_expect_success(c, camera_queue(&c->cam, index));
+	}
+	capture_expect_success(c, camera_stop(&c->cam));
+	free(cpu);
+	free(gpu);
+}
+
+TEST(vivid_documented, "The program of docs/external-memory.md reads the frames.")
+{
+	const struct guest_cl *cl = guest_cl_session();
+	struct capture c;
+	cl_kernel kernel;
+	cl_mem out;
+
+	acquire =
+		(clEnqueueAcquireExternalMemObjectsKHR_fn)clGetExtensionFunctionAddressForPlatform(
+			cl->platform, "clEnqueueAcquireExternalMemObjectsKHR");
+	release =
+		(clEnqueueReleaseExternalMemObjectsKHR_fn)clGetExtensionFunctionAddressForPlatform(
+			cl->platform, "clEnqueueReleaseExternalMemObjectsKHR");
+	EXPECT(acquire && release);
+	capture_open_camera(&c, "/dev/video0");
+	capture_expect_success(&c, camera_export(&c.cam, BUFFERS, O_RDWR, c.fd));
+	for (unsigned int i = 0; i < BUFFERS; i++) {
+		c.view[i] = view_open(c.fd[i], c.cam.buffer_size, O_RDWR);
+		c.mem[i] = frame_import(cl->context, c.cam.fd, i, c.cam.frame_size);
+		EXPECT(c.mem[i]);
+		capture_blank(&c, i);
+	}
+	out = guest_cl_native(c.cam.frame_size, NULL);
+	kernel = clCreateKernel(cl->program, "transform", NULL);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(out), &out), CL_SUCCESS);
+	capture_run_recipe(&c, kernel, out);
+	clReleaseKernel(kernel);
+	clReleaseMemObject(out);
 	capture_close(&c);
 }
 

@@ -239,6 +239,40 @@ TEST(arguments_bracketed,
 	device_close(&e);
 }
 
+TEST(acquire_brackets, "Access begins with the acquire, which waits for the device, and ends with "
+		       "the release; kernels "
+		       "between have no bracket.")
+{
+	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
+	struct device d = device_start(WRITES);
+	cl_mem in = guest_cl_external(d.fd, SIZE, CL_MEM_READ_ONLY),
+	       out = guest_cl_native(SIZE, NULL);
+	struct brackets before;
+	cl_event event;
+
+	probe_on();
+	before = brackets_now();
+	guest_cl_acquire(in);
+	event = guest_cl_transform_begin(in, out, SIZE);
+	EXPECT(process_settles(process_is_quiet, NULL));
+	EXPECT(!guest_cl_is_complete(event));
+	memcpy(d.view.bytes, want, SIZE);
+	device_done(&d);
+	guest_cl_transform_end(event);
+	guest_cl_transform(in, out, SIZE);
+	EXPECT_EQ(brackets_now().begun - before.begun, 1);
+	EXPECT_EQ(brackets_now().ended - before.ended, 0);
+	guest_cl_release(in);
+	expect_brackets(before, 1);
+	guest_cl_native_read(out, got, SIZE);
+	EXPECT_EQ(bytes_not_transformed(want, got, SIZE), 0);
+	clReleaseMemObject(in);
+	clReleaseMemObject(out);
+	device_close(&d);
+	free(want);
+	free(got);
+}
+
 TEST(inconsistent_not_bracketed,
      "An import without requested host consistency gets no begin and no end of CPU access.")
 {

@@ -120,6 +120,42 @@ TEST_EACH(turns, struct producer_row, producers,
 	dmabuf_turns(dmabuf_need_producer(row->producer));
 }
 
+static void dmabuf_external(const struct producer *p)
+{
+	unsigned char *got = bytes_zero(SIZE);
+	int from = dmabuf_create_of(p), to = dmabuf_create_of(p);
+	struct view from_view = view_open(from, SIZE, O_RDWR),
+		    to_view = view_open(to, SIZE, O_RDWR);
+	cl_mem in = guest_cl_external(from, SIZE, CL_MEM_READ_ONLY),
+	       out = guest_cl_external(to, SIZE, CL_MEM_READ_WRITE);
+
+	for (int round = 0; round < 4; round++) {
+		unsigned char *want = bytes_random(SIZE);
+
+		view_write(&from_view, want, SIZE);
+		guest_cl_acquire(in);
+		guest_cl_acquire(out);
+		guest_cl_transform(in, out, SIZE);
+		guest_cl_release(out);
+		guest_cl_release(in);
+		view_read(&to_view, got, SIZE);
+		EXPECT_EQ(bytes_not_transformed(want, got, SIZE), 0);
+		free(want);
+	}
+	clReleaseMemObject(in);
+	clReleaseMemObject(out);
+	view_close(&from_view);
+	view_close(&to_view);
+	close(from);
+	close(to);
+	free(got);
+}
+TEST_EACH(external, struct producer_row, producers,
+	  "The CPU and kernels take turns on two dma-bufs that are acquired and released.")
+{
+	dmabuf_external(dmabuf_need_producer(row->producer));
+}
+
 static void dmabuf_too_big(const struct producer *p)
 {
 	int fd = dmabuf_create_of(p);

@@ -25,21 +25,35 @@ JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
+MAKEFLAGS += --no-print-directory
+
 .PHONY: all demo packages dkms conform check check-long check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
 
 all: build/release
 
+# What the goals need, for a machine that will go offline.
 deps:
-	@tools/install-deps
+	@tools/install-deps check
 
-build/%: deps FORCE
+# The goal for which tools/install-deps installs packages; what cmake is told; what is built, else all.
+NEEDS := make
+CONFIGURE :=
+TARGETS :=
+examples := -DCLIMPORT_EXAMPLES=ON
+
+build/%: FORCE
+	@tools/install-deps $(NEEDS)
 	@mkdir -p $@
-	@cmake --preset $* >$@/configure.log 2>&1 || { cat $@/configure.log; exit 1; }
-	cmake --build $@ -j $(JOBS)
+	@cmake --preset $* $(CONFIGURE) >$@/configure.log 2>&1 || { cat $@/configure.log; exit 1; }
+	cmake --build $@ -j $(JOBS) $(TARGETS)
 
-packages: deps
+packages:
+	@tools/install-deps packages
 	tools/packages build/packages
 
+demo: NEEDS := demo
+demo: CONFIGURE := $(examples)
+demo: TARGETS := --target CLImportMemoryLayer climport-probe host_import demo edge_compile
 demo: build/release
 	examples/run-demo build/release
 
@@ -50,22 +64,26 @@ dkms:
 conform:
 	$(MAKE) -C tests/spec OUT=$(CURDIR)/build/conform
 
+bench: NEEDS := bench
+bench: CONFIGURE := $(examples)
 bench: build/release
-	tools/install-deps bench
 	bench/run build/release
 
 # Without inlining, so that each call is one.
-measure-house: deps
-	tools/install-deps bench
-	cmake --preset release -B build/walk -DCMAKE_BUILD_TYPE=Debug >/dev/null
+measure-house:
+	@tools/install-deps measure-house
+	cmake --preset release -B build/walk -DCMAKE_BUILD_TYPE=Debug $(examples) >/dev/null
 	cmake --build build/walk -j $(JOBS) --target CLImportMemoryLayer climport-bench
 	bench/house build/walk >build/walk/house.txt
 	cp build/walk/house.txt docs/measured/
 
+check-% mutants: NEEDS := check
+
+check: NEEDS := check
 check: check-dev check-asan check-tsan
 
-check-debug-kernel: deps
-	tools/install-deps debug-kernel
+check-debug-kernel:
+	@tools/install-deps check-debug-kernel
 	cmake --preset dev -B build/debug-kernel -DCLIMPORT_DEBUG_KERNEL=ON >/dev/null
 	cmake --build build/debug-kernel -j $(JOBS)
 	tests/vm/kernel debug
@@ -78,10 +96,8 @@ check-%: build/%
 	ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(TESTS)
 
 # The tests of the configuration "long"; the rest is make check's.
+check-long: NEEDS := check-long
 check-long: build/dev
-	tools/install-deps check-long
-	cmake --preset dev >/dev/null
-	cmake --build build/dev -j $(JOBS)
 	ctest --test-dir build/dev -C long -L long --output-on-failure --no-tests=error
 	$(MAKE) check-debug-kernel
 
@@ -98,18 +114,21 @@ check-ffmpeg: build/dev
 	ctest --test-dir build/dev -C long -L ffmpeg --output-on-failure --no-tests=error
 
 # The release build, as a user has it.  The plugin's lines tell what the adapters take.
+check-rdma: NEEDS := check-rdma
+check-rdma: CONFIGURE := $(examples)
 check-rdma: build/release
 	tests/nccl/check-rdma build/release || [ $$? -eq 77 ]
 
 # Linters read compile_commands.json, and nothing that is built.
-lint: deps
+lint:
+	@tools/install-deps lint
 	cmake --preset dev >/dev/null
 	ctest --test-dir build/dev -C long -L lint --output-on-failure --no-tests=error -j $(JOBS)
 
 # Tests in a guest write no counts; those of the other labels left out run what others run as well.
 # What is left of files that are gone would be counted, so the build is a new one.
-coverage: deps
-	tools/install-deps coverage
+coverage:
+	@tools/install-deps coverage
 	rm -rf build/coverage
 	cmake --preset coverage >/dev/null
 	cmake --build build/coverage -j $(JOBS)

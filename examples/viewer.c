@@ -6,8 +6,6 @@
  *
  *	camera (V4L2) -> dma-buf -> kernel -> dma-buf -> screen (DRM)
  *
- *	cc -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -o viewer viewer.c display.c camera.c \
- *		picture.c session.c $(pkg-config --cflags --libs OpenCL libdrm libpng)
  *	climport run -- ./viewer [FRAMES [WIDTH HEIGHT]]
  *
  * The program needs a console without a desktop.

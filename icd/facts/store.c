@@ -33,14 +33,14 @@ struct known {
 struct platform_facts {
 	struct platform_facts *next;
 	cl_platform_id platform;
-	struct known *known; /* NULL: nothing is known */
-	bool is_old;	     /* the record could be better, and climport-probe was not asked */
-	bool is_looked_for;  /* there is no use in looking for a kept one */
-	bool is_asked;	     /* a thread waits for climport-probe */
-	bool was_asked, had_images; /* climport-probe, and for images */
-	bool is_slow;		    /* a query has waited in vain: one is enough */
-	time_t again;		    /* seconds: no import asks before then */
-	char why[FACTS_WHY_SIZE];   /* the record is unknown */
+	struct known *known;	  /* NULL: nothing is known */
+	bool is_old;		  /* the record could be better, and climport-probe was not asked */
+	bool is_looked_for;	  /* there is no use in looking for a kept one */
+	bool is_asked;		  /* a thread waits for climport-probe */
+	enum facts_wait asked;	  /* climport-probe, for the most so far; FACTS_KEPT: not yet */
+	bool is_slow;		  /* a query has waited in vain: one is enough */
+	time_t again;		  /* seconds: no import asks before then */
+	char why[FACTS_WHY_SIZE]; /* the record is unknown */
 };
 
 static void facts_in_child(struct lock *lock);
@@ -56,7 +56,8 @@ static void facts_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
 	(void)lock;
 	pthread_cond_init(&facts_changed, NULL);
 	for (struct platform_facts *p = platforms; p; p = p->next) {
-		p->was_asked &= !p->is_asked;
+		if (p->is_asked)
+			p->asked = FACTS_KEPT;
 		p->is_asked = false;
 	}
 }
@@ -138,7 +139,7 @@ static void *facts_ask(void *platform_facts)
 	time_t now;
 
 	lock_acquire(&facts_lock);
-	with_images = p->had_images;
+	with_images = p->asked == FACTS_IMAGE;
 	lock_release(&facts_lock);
 	if (record)
 		size = probe_ask(p->platform, with_images, record, sizeof(*record), why,
@@ -174,7 +175,7 @@ static bool facts_should_ask(const struct platform_facts *p, enum facts_wait wai
 	if (p->is_asked || is_enough || wait == FACTS_KEPT || config_probe() == PROBE_OFF ||
 	    restricted_is_entered())
 		return false;
-	if (!p->was_asked || (wait == FACTS_IMAGE && !p->had_images))
+	if (p->asked < wait) /* an import asks at once what a query has asked in vain */
 		return true;
 	return wait != FACTS_QUERY && facts_clock() > p->again;
 }
@@ -186,9 +187,11 @@ static void facts_start(struct platform_facts *p, enum facts_wait wait) REQUIRES
 	pthread_t thread;
 
 	p->is_asked = true;
-	p->was_asked = true;
 	p->is_old = false;
-	p->had_images |= wait == FACTS_IMAGE || (record && facts_have_images(record));
+	if (record && facts_have_images(record))
+		wait = FACTS_IMAGE;
+	if (p->asked < wait)
+		p->asked = wait;
 	lock_release(&facts_lock);
 	if (!thread_create(&thread, 0, facts_ask, p)) {
 		pthread_detach(thread);
@@ -286,7 +289,7 @@ void facts_forget(cl_platform_id platform, const struct facts_record *record)
 	p = facts_find_platform(platform);
 	if (p && facts_known(p) == record) {
 		facts_replace(p, NULL);
-		p->was_asked = false;
+		p->asked = FACTS_KEPT;
 	}
 	lock_release(&facts_lock);
 }

@@ -102,3 +102,22 @@ API void fake_cuda_set_no_vmm_sync(bool refused)
 {
 	no_vmm_sync = refused;
 }
+
+/* Numba's. */
+API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr);
+API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr)
+{
+	struct range *r;
+	int result = driver_enter("cuMemGetAddressRange_v2");
+
+	if (result)
+		return result;
+	r = range_find(addr);
+	if (!context_get_current())
+		return driver_leave(CUDA_INVALID_CONTEXT);
+	if (!r || r->kind == KIND_REGISTERED)
+		return driver_leave(CUDA_NOT_FOUND);
+	*base = r->kind == KIND_VMM && r->device < 0 ? 0 : r->addr;
+	*size = r->size;
+	return driver_leave(CUDA_SUCCESS);
+}

@@ -14,6 +14,7 @@
 
 #include "icd/access/access.h"
 #include "icd/calls/external_memory.h"
+#include "icd/driver_info.h"
 #include "icd/intercept.h"
 #include "icd/objects/extensions.h"
 #include "icd/objects/memobj.h"
@@ -38,13 +39,35 @@ static bool external_has_import(const cl_mem *mems, cl_uint count)
 	return false;
 }
 
+/* A marker without a list waits for every command before it on an out-of-order queue, so it gets an event that is complete. */
+static cl_int external_mark_nothing(cl_command_queue queue, cl_event *event)
+{
+	cl_event complete;
+	cl_context context;
+	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+						NULL);
+
+	if (err)
+		return err;
+	complete = created_or_null(next.clCreateUserEvent(context, &err), &err);
+	if (!complete)
+		return err;
+	next.clSetUserEventStatus(complete, CL_COMPLETE);
+	err = next.clEnqueueMarkerWithWaitList(queue, 1, &complete, event);
+	next.clReleaseEvent(complete);
+	return err;
+}
+
 /* A command that only waits: a migration to the device where the memory is, which moves nothing and waits for its list alone. */
 static cl_int external_mark(const struct external_command *c, cl_uint num_wait,
 			    const cl_event *wait, cl_event *event)
 {
-	if (!c->count)
-		return next.clEnqueueMarkerWithWaitList(c->queue, num_wait, wait, event);
-	return next.clEnqueueMigrateMemObjects(c->queue, 1, c->mems, 0, num_wait, wait, event);
+	if (c->count)
+		return next.clEnqueueMigrateMemObjects(c->queue, 1, c->mems, 0, num_wait, wait,
+						       event);
+	return num_wait || queue_is_in_order(c->queue)
+		       ? next.clEnqueueMarkerWithWaitList(c->queue, num_wait, wait, event)
+		       : external_mark_nothing(c->queue, event);
 }
 
 /* "if event objects in event_wait_list are not valid events" is the driver's to say. */
@@ -128,6 +151,22 @@ static cl_int external_list(struct external_command *c, struct memobj_list *impo
 	return err;
 }
 
+/*
+ * Whether the call is the driver's alone.  One without objects is the layer's where the layer has added dma-bufs: a
+ * driver may refuse it (580.159.04), and the text wants a command.
+ */
+static bool external_is_drivers(const struct external_command *c)
+{
+	cl_device_id device;
+
+	if (c->driver && (c->count || c->mems))
+		return !external_has_import(c->mems, c->count);
+	return c->driver &&
+	       !next.clGetCommandQueueInfo(c->queue, CL_QUEUE_DEVICE, sizeof(device), &device,
+					   NULL) &&
+	       driver_imports_dma_bufs(device);
+}
+
 static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint count,
 			       const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
 			       cl_event *event)
@@ -142,7 +181,7 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 	c.driver = is_acquire ? driver->clEnqueueAcquireExternalMemObjectsKHR
 			      : driver->clEnqueueReleaseExternalMemObjectsKHR;
 	queue_bracket_close(queue);
-	if (c.driver && !external_has_import(mems, count))
+	if (external_is_drivers(&c))
 		return c.driver(queue, count, mems, num_wait, wait, event);
 	log_clear();
 	access_none(&a, num_wait, wait, event);

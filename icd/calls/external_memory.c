@@ -133,7 +133,7 @@ static cl_int external_check(const struct image_request *r)
 }
 
 /* Whether the driver imports dma-bufs by the same functions, with its own rules. */
-static bool external_is_drivers(const struct context *context)
+static bool external_has_driver(const struct context *context)
 {
 	const cl_device_id *devices;
 	const size_t count = context_devices(context, &devices);
@@ -262,7 +262,7 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(r->context);
-	const bool is_drivers = !context || external_is_drivers(context);
+	const bool is_drivers = !context || external_has_driver(context);
 	struct context_import how;
 
 	if (!is_drivers && !context_get_import(context, IMPORT_DMABUF, &how))

@@ -103,12 +103,14 @@ static void facts_note_end(struct facts *facts, const char *why)
 /* Others ended the process: no image is known to be at fault. */
 static void facts_note_loss(struct facts *facts)
 {
+	static const char why[] = "the test was ended by others";
+
 	facts->is_unknown = true;
-	snprintf(facts->ended, sizeof(facts->ended), "the test was ended by others");
+	snprintf(facts->ended, sizeof(facts->ended), "%s", why);
 	for (unsigned int i = 0; i < IMAGE_RULES; i++)
 		if (facts->images[i].found == IMAGE_FATAL)
 			facts->images[i].found = IMAGE_UNPROVED;
-	facts_note_end(facts, facts->ended);
+	facts_note_end(facts, why);
 }
 
 static void facts_note_death(struct facts *facts, int status)

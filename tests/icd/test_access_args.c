@@ -289,7 +289,7 @@ TEST(native_kernel_of_many,
 	cl_mem mems[65];
 
 	for (int i = 0; i < 65; i++) {
-		mems[i] = t.a.mem;
+		mems[i] = fixture_import_dmabuf(t.a.fd, SIZE);
 		locations[i] = &args;
 	}
 	EXPECT_EQ(cl.clEnqueueNativeKernel(fix.queue, access_args_run_native, &args, sizeof(args),
@@ -297,6 +297,8 @@ TEST(native_kernel_of_many,
 		  CL_OUT_OF_RESOURCES);
 	EXPECT(strstr(fix.notice, "a command uses more than 64 dma-bufs"));
 	expect_no_sync("a");
+	for (int i = 0; i < 65; i++)
+		cl.clReleaseMemObject(mems[i]);
 	access_args_close(&t);
 }
 

@@ -722,3 +722,28 @@ TEST(sub_device, "A list may name the context's own sub-device, and no other dev
 	cl.clReleaseDevice(parts[1]);
 	door_close();
 }
+
+static const struct function_kind {
+	const char *name;
+	int khr;
+	cl_int err; /* the stub refuses such calls, as NVIDIA does */
+} function_kinds[] = { { "of_other_types", STUB_KHR_NO_HANDLE, CL_SUCCESS },
+		       { "of_dma_bufs", STUB_KHR_WORKS, CL_INVALID_VALUE } };
+
+TEST_EACH(nothing_of_driver, struct function_kind, function_kinds,
+	  "A driver's function gets a call without objects only if the driver imports dma-bufs "
+	  "itself.")
+{
+	cl_event done = NULL;
+
+	fixture_reset();
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF);
+	stub_set(STUB_KHR_DMABUF, row->khr);
+	door_start();
+	EXPECT_EQ(x.acquire(fix.queue, 0, NULL, 0, NULL, &done), row->err);
+	if (done) {
+		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+		cl.clReleaseEvent(done);
+	}
+	door_close();
+}

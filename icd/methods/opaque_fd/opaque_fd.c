@@ -35,6 +35,21 @@ static bool opaque_fd_is_discrete(cl_device_id id)
 	return !unified;
 }
 
+/* A self-test, and VERIFY, make several buffers of one region: what keeps the memory is replaced. */
+static int opaque_fd_import(struct import_region *region, const unsigned char *uuid,
+			    struct import_opaque *out)
+{
+	struct opaque *opaque;
+	int ret = import_opaque(region, uuid, &opaque, out);
+
+	if (ret)
+		return ret;
+	if (region->opaque)
+		region->opaque->put(region->opaque);
+	region->opaque = opaque;
+	return 0;
+}
+
 /* On a page of host memory.  A shortage says nothing about the exporter. */
 static enum tested opaque_fd_test_exporter(struct device *device, const unsigned char *uuid,
 					   unsigned int exporter)
@@ -49,7 +64,7 @@ static enum tested opaque_fd_test_exporter(struct device *device, const unsigned
 
 	if (ret)
 		return shortage_is(ret) ? UNTESTED : NO_SAMPLE;
-	ret = import_opaque(region, uuid, &region->opaque, &opaque);
+	ret = opaque_fd_import(region, uuid, &opaque);
 	found = shortage_is(ret) ? UNTESTED : NO_SAMPLE;
 	if (!ret) {
 		close(opaque.fd);
@@ -151,7 +166,7 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 		log_error("the device does not tell its CL_DEVICE_UUID_KHR now");
 		return CL_OUT_OF_RESOURCES;
 	}
-	err = error_to_cl(import_opaque(region, device->uuid, &region->opaque, &opaque));
+	err = error_to_cl(opaque_fd_import(region, device->uuid, &opaque));
 	if (err)
 		return err;
 	err = part_check_offset(region, opaque.offset, how->base_align);

@@ -191,6 +191,74 @@ TEST(device_vmm, "Memory of cuMemCreate() with a POSIX descriptor is imported in
 	gpu_session_close(&ours);
 }
 
+typedef cl_int(CL_API_CALL *edge_function)(cl_command_queue, cl_uint, const cl_mem *, cl_uint,
+					   const cl_event *, cl_event *);
+
+static edge_function device_find_edge(const char *name)
+{
+	edge_function edge =
+		(edge_function)clGetExtensionFunctionAddressForPlatform(gpu.platform, name);
+
+	EXPECT(edge);
+	return edge;
+}
+
+/* CUDA writes, a kernel increments between an acquire and a release, the host reads before the release, CUDA after it. */
+static void external_round_trip(cl_command_queue queue, cl_mem mem, const struct vmm *vmm)
+{
+	edge_function acquire = device_find_edge("clEnqueueAcquireExternalMemObjectsKHR"),
+		      release = device_find_edge("clEnqueueReleaseExternalMemObjectsKHR");
+	unsigned char *before = malloc(vmm->size), *now = malloc(vmm->size);
+	cl_event at[3];
+
+	EXPECT(before && now);
+	random_fill(before, vmm->size);
+	cuda_write(vmm->address, before, vmm->size);
+	EXPECT_EQ(acquire(queue, 1, &mem, 0, NULL, &at[0]), CL_SUCCESS);
+	gpu_increment(&ours, queue, mem, vmm->size, (struct after){ 1, &at[0] }, &at[1]);
+	EXPECT_EQ(clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, vmm->size, now, 1, &at[1], NULL),
+		  CL_SUCCESS);
+	EXPECT(is_added(now, before, vmm->size, 1));
+	EXPECT_EQ(release(queue, 1, &mem, 1, &at[1], &at[2]), CL_SUCCESS);
+	EXPECT_EQ(clWaitForEvents(1, &at[2]), CL_SUCCESS);
+	memset(now, 0, vmm->size);
+	cuda_read(now, vmm->address, vmm->size);
+	EXPECT(is_added(now, before, vmm->size, 1));
+	for (int i = 0; i < 3; i++)
+		clReleaseEvent(at[i]);
+	free(before);
+	free(now);
+}
+
+TEST(device_external,
+     "Memory of cuMemCreate() is imported in place by cl_khr_external_memory_dma_buf, too.")
+{
+	cl_mem_properties dma_buf[] = { CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, 0, 0 };
+	struct climport_dmabuf d;
+	cl_command_queue queue;
+	struct vmm vmm;
+	cl_int err;
+	cl_mem mem;
+
+	cuda_need();
+	gpu_session_open(&ours);
+	queue = gpu_session_queue(&ours, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	vmm_create(&vmm, LOCATION_DEVICE, 1);
+	d = device_export(vmm.address, vmm.size);
+	EXPECT_EQ(d.offset, 0);
+	dma_buf[1] = (cl_mem_properties)d.fd;
+	mem = clCreateBufferWithProperties(ours.context, dma_buf, CL_MEM_READ_WRITE, vmm.size, NULL,
+					   &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	close(d.fd);
+	external_round_trip(ours.queue, mem, &vmm);
+	external_round_trip(queue, mem, &vmm);
+	clReleaseMemObject(mem);
+	clReleaseCommandQueue(queue);
+	vmm_destroy(&vmm);
+	gpu_session_close(&ours);
+}
+
 TEST(host_vmm, "Kernels work in place on VMM memory of the host that is imported as host memory.")
 {
 	unsigned char *before = malloc(VMM_SIZE);

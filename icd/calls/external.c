@@ -91,15 +91,12 @@ static cl_int external_check_wait(cl_uint num_wait, const cl_event *wait)
 /* Whether the queue's device may have the object: of the same context, and in the list of devices. */
 static cl_int external_check_queue(cl_command_queue queue, const struct memobj *obj)
 {
-	const cl_mem_properties *devices;
+	const cl_mem_properties *listed;
 	cl_device_id device;
 	cl_context context;
 	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
 						NULL);
 
-	if (!err)
-		err = next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device,
-						 NULL);
 	if (err)
 		return err;
 	if (context != obj->context) {
@@ -108,10 +105,15 @@ static cl_int external_check_queue(cl_command_queue queue, const struct memobj *
 	}
 	while (!obj->properties && obj->parent)
 		obj = obj->parent;
-	devices = external_devices(obj->properties);
-	while (devices && *devices && *devices != (cl_mem_properties)(uintptr_t)device)
-		devices++;
-	if (!devices || *devices)
+	listed = external_devices(obj->properties);
+	if (!listed)
+		return CL_SUCCESS;
+	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+	if (err)
+		return err;
+	while (*listed && *listed != (cl_mem_properties)(uintptr_t)device)
+		listed++;
+	if (*listed)
 		return CL_SUCCESS;
 	log_error("the queue's device is not in the memory object's CL_MEM_DEVICE_HANDLE_LIST_KHR");
 	return CL_INVALID_COMMAND_QUEUE;
@@ -130,9 +132,10 @@ static cl_int external_add(struct external_command *c, struct memobj_list *impor
 		memobj_put(obj);
 		return err;
 	}
-	c->others[c->theirs++] = mem;
-	if (c->driver)
+	if (c->driver) {
+		c->others[c->theirs++] = mem;
 		return CL_SUCCESS;
+	}
 	log_error("a memory object was not created from an external memory handle");
 	return CL_INVALID_MEM_OBJECT;
 }
@@ -143,8 +146,9 @@ static cl_int external_list(struct external_command *c, struct memobj_list *impo
 
 	if (!c->count != !c->mems)
 		return CL_INVALID_VALUE;
-	c->others = calloc((size_t)c->count + 1, sizeof(*c->others));
-	if (!c->others)
+	if (c->driver)
+		c->others = calloc((size_t)c->count + 1, sizeof(*c->others));
+	if (c->driver && !c->others)
 		return CL_OUT_OF_HOST_MEMORY;
 	for (cl_uint i = 0; i < c->count && !err; i++)
 		err = external_add(c, imports, c->mems[i]);

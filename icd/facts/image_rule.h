@@ -46,7 +46,6 @@ enum image_found {
 };
 
 #define IMAGE_PIXELS 5		  /* sizes of a pixel: 1, 2, 4, 8 and 16 bytes */
-#define IMAGE_LARGEST_UNIT 65536u /* bytes: the largest page */
 
 struct image_rule {
 	enum image_found found;

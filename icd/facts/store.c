@@ -127,6 +127,21 @@ static void facts_look(struct platform_facts *p)
 	lock_release(&facts_lock);
 }
 
+/* A shortage of a moment takes nothing from what is known. */
+static bool facts_is_better(const struct facts_record *old, const struct facts_record *record)
+{
+	return !old || !facts_are_whole(old) || facts_are_whole(record);
+}
+
+/* Why something is unknown. */
+static const char *facts_ended(const struct facts_record *record)
+{
+	for (unsigned int i = 0; i < record->count; i++)
+		if (*record->device[i].ended)
+			return record->device[i].ended;
+	return "climport-probe had no memory";
+}
+
 /* A thread. */
 static void *facts_ask(void *platform_facts)
 {
@@ -153,6 +168,10 @@ static void *facts_ask(void *platform_facts)
 	now = facts_clock();
 	p->again = now + (now - started > PAUSE ? now - started : PAUSE);
 	p->is_asked = false;
+	if (has_answered && !facts_is_better(facts_known(p), record)) {
+		snprintf(why, sizeof(why), "%s", facts_ended(record));
+		has_answered = false;
+	}
 	if (has_answered)
 		facts_replace(p, record);
 	snprintf(p->why, sizeof(p->why), "%s", why);
@@ -287,9 +306,7 @@ void facts_forget(cl_platform_id platform, const struct facts_record *record)
 
 	lock_acquire(&facts_lock);
 	p = facts_find_platform(platform);
-	if (p && facts_known(p) == record) {
+	if (p && facts_known(p) == record)
 		facts_replace(p, NULL);
-		p->asked = FACTS_KEPT;
-	}
 	lock_release(&facts_lock);
 }

@@ -275,9 +275,11 @@ static cl_mem image_create_by_driver(const struct image_plan *p, enum image_from
 cl_mem image_create(struct context *context, const struct memobj *parent,
 		    const struct image_request *r, bool *hides_parent, cl_int *err)
 {
+	struct image_request asked = *r;
+	cl_image_desc desc;
 	struct image_plan p = {
 		.context = context,
-		.request = r,
+		.request = &asked,
 		.parent = parent,
 		.addr = (unsigned char *)parent->region->addr + parent->origin,
 	};
@@ -296,6 +298,11 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 	}
 	if (*err)
 		return NULL;
+	/* What is tested is a pitch that is said: a driver may take 0 for another. */
+	desc = *r->desc;
+	if (desc.image_type == CL_MEM_OBJECT_IMAGE2D)
+		desc.image_row_pitch = image_pitch(r);
+	asked.desc = &desc;
 	p.flags = mem_flags_inherit(r->flags, p.of.flags);
 	if (from == IMAGE_OF_BUFFER && r->desc->image_type == CL_MEM_OBJECT_IMAGE2D &&
 	    !context_image2d_from_buffer(context)) {

@@ -54,12 +54,14 @@ static cl_int verify_edge(cl_command_queue queue, bool begins, void *arg)
 {
 	const struct verify *v = arg;
 	const struct method_ops *ops = v->how->ops;
-	const cl_mem mems[] = { verify_root(v, 0), verify_root(v, 1) };
 	cl_event event = NULL;
+	cl_mem mems[2];
 	cl_int err;
 
 	if (!ops->enqueue_acquire)
 		return CL_SUCCESS;
+	for (int i = 0; i < 2; i++)
+		mems[i] = verify_root(v, i);
 	err = (begins ? ops->enqueue_acquire : ops->enqueue_release)(queue, 2, mems, 0, NULL,
 								     &event);
 	if (is_created(event, err))

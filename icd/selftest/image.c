@@ -60,10 +60,10 @@ static const char image_source[] =
 
 struct image_trial {
 	cl_mem_flags flags;
-	unsigned int pixel; /* the number of its size */
-	unsigned int offset,
-		unit; /* bytes: the address from a page, and of rows with a gap behind; 0: none */
+	unsigned int pixel;	   /* the number of its size */
+	unsigned int offset, unit; /* bytes: the address from a page, and of rows; 0: none */
 	unsigned int width, height;
+	bool is_tight; /* rows without a gap behind, of as many pixels as fill them */
 };
 
 struct image_test {
@@ -211,13 +211,18 @@ static cl_int image_run_rounds(struct image_test *t, struct image_pair *p,
 static cl_int image_run(struct image_test *t, const struct image_trial *trial)
 {
 	const size_t row = (size_t)trial->width << trial->pixel, unit = trial->unit,
-		     pitch = unit ? (row / unit + 1) * unit : row;
-	const struct rounds_shape shape = { (size_t)1 << trial->pixel, trial->width, trial->height,
-					    pitch };
-	struct image_pair p = { .test = t, .trial = trial, .pitch = pitch };
+		     gap = trial->is_tight ? unit - 1 : unit,
+		     pitch = unit ? (row + gap) / unit * unit : row;
+	struct image_trial made = *trial;
+	const struct rounds_shape shape = { (size_t)1 << trial->pixel,
+					    trial->is_tight ? pitch >> trial->pixel : trial->width,
+					    trial->height, pitch };
+	struct image_pair p = { .test = t, .trial = &made, .pitch = pitch };
 	cl_int result;
-	int ret = image_get_memory(&p, &shape);
+	int ret;
 
+	made.width = (unsigned int)shape.width;
+	ret = image_get_memory(&p, &shape);
 	if (ret)
 		return ret == -EOPNOTSUPP ? CL_INVALID_OPERATION : CL_OUT_OF_HOST_MEMORY;
 	result = image_run_rounds(t, &p, &shape);
@@ -231,13 +236,22 @@ static bool image_passes(struct image_test *t, const struct image_trial *trial)
 	return image_run(t, trial) == 1;
 }
 
+/* A driver may copy for the sake of a gap behind each row, or of none. */
+static bool image_rows_pass(struct image_test *t, const struct image_trial *trial)
+{
+	struct image_trial tight = *trial;
+
+	tight.is_tight = trial->unit;
+	return image_passes(t, trial) && (!trial->unit || image_passes(t, &tight));
+}
+
 /* The loosest offset, or unit, in @trial that passes, from @least to below @end; 0: none does. */
 static void image_find_unit(struct image_test *t, struct image_trial *trial, unsigned int *bytes,
 			    size_t least, size_t end)
 {
 	for (size_t i = 0; i < COUNT(units); i++) {
 		*bytes = units[i] << trial->pixel;
-		if (*bytes >= least && *bytes < end && image_passes(t, trial))
+		if (*bytes >= least && *bytes < end && image_rows_pass(t, trial))
 			return;
 	}
 	*bytes = 0;
@@ -251,10 +265,14 @@ static bool image_try_pixel(struct image_test *t, unsigned int number, struct im
 	const size_t odd = t->align > pixel ? t->align : pixel;
 
 	*trial = (struct image_trial){
-		CL_MEM_READ_WRITE,    number, odd < t->page ? (unsigned int)odd : 0,
-		t->is_2d ? pixel : 0, WIDTH,  t->is_2d ? HEIGHT : 1
+		.flags = CL_MEM_READ_WRITE,
+		.pixel = number,
+		.offset = odd < t->page ? (unsigned int)odd : 0,
+		.unit = t->is_2d ? pixel : 0,
+		.width = WIDTH,
+		.height = t->is_2d ? HEIGHT : 1,
 	};
-	if (!image_passes(t, trial)) {
+	if (!image_rows_pass(t, trial)) {
 		trial->offset = 0;
 		if (t->is_2d)
 			image_find_unit(t, trial, &trial->unit, pixel, SIZE_MAX);

@@ -51,6 +51,19 @@ static const struct range {
 	{ "to_the_end", ALIGN, 3 * PAGE - ALIGN },
 };
 
+TEST(verify, "With CLIMPORT_VERIFY=1 an import within a page proves itself, too.")
+{
+	fixture_reset();
+	setenv("CLIMPORT_VERIFY", "1", 1);
+	stub_set(STUB_ZERO_COPY_ALIGN, PAGE);
+	stub_set(STUB_GPU, 1);
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	fixture_open();
+	cl.clReleaseMemObject(fixture_import_host(CL_MEM_READ_WRITE, pages_map(1) + ALIGN, 1001));
+	fixture_close();
+	unsetenv("CLIMPORT_VERIFY");
+}
+
 TEST_EACH_PAIR(takes, struct form, forms, struct range, ranges,
 	       "A kernel works in place on an import within pages, and on no byte outside.")
 {

@@ -105,6 +105,28 @@ TEST_EACH(
 	fixture_close();
 }
 
+TEST(rows_tight,
+     "If a driver copies images whose rows have no gap behind, such images are refused.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 64,
+		.image_height = 2,
+	};
+	cl_int err;
+
+	zero_copy_open(STUB_COPYING_IMAGES_TIGHT, 1);
+	desc.mem_object = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2), 2 * PAGE);
+	EXPECT(!cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	desc.image_row_pitch = 256;
+	EXPECT(!cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	cl.clReleaseMemObject(desc.mem_object);
+	fixture_close();
+}
+
 TEST(once_an_image, "Images are tested once in a process.")
 {
 	unsigned long kernels;

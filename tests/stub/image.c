@@ -180,6 +180,8 @@ static bool is_copied_image(const struct mem *image, const void *host_ptr)
 
 	return stub_get(STUB_COPYING_IMAGES) || (above && image->height > above) ||
 	       image->row_pitch % row ||
+	       (stub_get(STUB_COPYING_IMAGES_TIGHT) &&
+		image->row_pitch == image->width * image->element) ||
 	       (uintptr_t)host_ptr % (size_t)stub_get(STUB_COPYING_IMAGES_ALIGN);
 }
 

@@ -99,6 +99,7 @@ enum stub_option {
 	STUB_COPYING_TMPFS,	       /* mappings of files on tmpfs are copied */
 	STUB_COPYING_IMAGES_ABOVE,     /* images of more rows are copies, unless 0 */
 	STUB_COPYING_IMAGES_ALIGN,     /* images at unaligned addresses are copies */
+	STUB_COPYING_IMAGES_TIGHT,     /* images whose rows have no gap behind are copies */
 	STUB_COPYING_IMAGES_ROWS, /* images whose rows are not of so many whole pixels are copies (zink) */
 	STUB_PIN_LIMIT,		  /* a host pointer has at most so many bytes, unless 0 */
 	STUB_STACK,		  /* bytes of stack for clBuildProgram */

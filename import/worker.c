@@ -39,11 +39,14 @@ static bool worker_poll(const struct job *job, int ms)
 {
 	const struct import_region *region = job->regions[job->begun];
 	struct pollfd fd = { .fd = region->fd };
+	int ready;
 
 	if (job->edge == IMPORT_END || !region->ops->ready_events)
 		return true;
 	fd.events = region->ops->ready_events(job->access[job->begun]);
-	return poll(&fd, 1, ms) != 0 || !descriptor_is(region->fd, &region->id);
+	ready = poll(&fd, 1, ms);
+	return ready > 0 || (ready < 0 && errno != EINTR) ||
+	       !descriptor_is(region->fd, &region->id);
 }
 
 static void worker_undo(struct job *job)

@@ -24,6 +24,7 @@ void bracket_put(struct bracket *b)
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	bracket_overdue_remove(b);
+	region_set_put(&b->set);
 	if (atomic_load(&b->state) & FAILED)
 		bracket_overdue_add(b);
 	else

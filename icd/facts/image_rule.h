@@ -45,7 +45,7 @@ enum image_found {
 	IMAGE_FOUNDS,
 };
 
-#define IMAGE_PIXELS 5		  /* sizes of a pixel: 1, 2, 4, 8 and 16 bytes */
+#define IMAGE_PIXELS 5 /* sizes of a pixel: 1, 2, 4, 8 and 16 bytes */
 
 struct image_rule {
 	enum image_found found;

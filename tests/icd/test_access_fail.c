@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -197,6 +198,30 @@ TEST_EACH(sync_fails, struct failing_sync, failing_syncs,
 	expect_count("sync END a ", 0);
 	cl.clReleaseEvent(done);
 	fake_dmabuf_reset(); /* a failed END has left the bracket open on purpose */
+	run_close(&r);
+}
+
+TEST_EACH(failures_in_row, struct failing_sync, failing_syncs,
+	  "Failed accesses keep no descriptor: more may fail in a row than a process has "
+	  "descriptors.")
+{
+	const struct rlimit few = { 128, 128 };
+	struct run r = run_open(0);
+
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (rlim_t i = 0; i < 2 * few.rlim_cur; i++) {
+		struct buffer b = buffer_open("b", NULL);
+		cl_kernel kernel = fixture_create_increment(b.mem);
+		cl_event done;
+
+		fake_dmabuf_fail(row->name, EIO, 1);
+		EXPECT_EQ(fixture_enqueue(r.queue, kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT(cl.clWaitForEvents(1, &done) != CL_SUCCESS);
+		cl.clReleaseEvent(done);
+		cl.clReleaseKernel(kernel);
+		buffer_close(&b);
+	}
+	fake_dmabuf_reset(); /* failed ENDs have left the brackets open on purpose */
 	run_close(&r);
 }
 

@@ -23,7 +23,7 @@ struct rm_client {
 	uint32_t handle;
 	_Atomic uint32_t last;	   /* number of an object */
 	struct rm_device *devices; /* rm_device.c's; grows at its head only */
-	struct rm_client *before;  /* the client that this client replaced */
+	struct rm_client *before;  /* that this one replaced: kept reachable */
 };
 
 /* The process's client, for one thread at a time.  0 or a negative errno, logged. */

@@ -256,7 +256,10 @@ static int rm_device_find_or_make(const unsigned char *uuid, struct rm_device **
 	return 0;
 }
 
-/* For the same reason one thread makes a device, and others wait for the thread. */
+/*
+ * For the same reason one thread makes a device, and others wait for the thread.  The lock is held
+ * across ioctls of RM, about a millisecond on a GPU that runs; RM calls nobody back.
+ */
 LOCK_DEFINE(rm_device_lock, LOCK_LAST); /* the client, and its list of devices */
 
 int rm_device_get(const unsigned char uuid[RM_UUID_SIZE], struct rm_device **out)

@@ -36,6 +36,7 @@ static struct bracket *bracket_alloc(cl_command_queue queue, const struct memobj
 		log_error("no memory for a dma-buf bracket");
 		return NULL;
 	}
+	list_init(&b->overdue);
 	b->refs = 1;
 	b->edges = edges & ACCESS_BOTH;
 	b->queue = queue;

@@ -14,7 +14,6 @@ static void bracket_hold(struct bracket *b)
 
 void bracket_destroy(struct bracket *b)
 {
-	region_set_put(&b->set);
 	bracket_events_put(&b->events);
 	free(b);
 }

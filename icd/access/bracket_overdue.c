@@ -23,13 +23,12 @@ static void bracket_overdue_in_child(struct lock *lock)
 {
 	(void)lock;
 	for (struct list *link; (link = list_take(&bracket_overdue_list));)
-		container_of(link, struct bracket, overdue)->is_overdue = false;
+		list_init(link);
 }
 
 static void bracket_overdue_append(struct bracket *b) REQUIRES(bracket_overdue_lock)
 {
 	b->round = bracket_overdue_round;
-	b->is_overdue = true;
 	list_add(&bracket_overdue_list, &b->overdue);
 }
 
@@ -142,10 +141,8 @@ bool bracket_overdue_add(struct bracket *b)
 
 void bracket_overdue_remove(struct bracket *b)
 {
-	if (!b->is_overdue)
-		return;
 	lock_acquire(&bracket_overdue_lock);
 	list_remove(&b->overdue);
-	b->is_overdue = false;
+	list_init(&b->overdue);
 	lock_release(&bracket_overdue_lock);
 }

@@ -50,9 +50,9 @@ enum bracket_state {
 
 /* References: the thread that enqueues, START until the gate is open, and END. */
 struct bracket {
-	struct list overdue; /* bracket_overdue.c's, as the three below */
+	struct list overdue; /* bracket_overdue.c's, as the two below */
 	unsigned int round;  /* when it was added, or asked */
-	bool is_overdue, is_leftover;
+	bool is_leftover;
 	atomic_uint refs;
 	atomic_uint state; /* enum bracket_state */
 	unsigned int edges;

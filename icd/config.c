@@ -77,7 +77,7 @@ bool config_is_disabled(void)
 	return setting_is("CLIMPORT_DISABLE", "1");
 }
 
-/* Asked at every import. */
+/* Asked where a context learns its method. */
 bool config_verify(void)
 {
 	enum { UNREAD, OFF, ON };

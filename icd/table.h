@@ -183,7 +183,7 @@ SHOWS(clEnqueueSVMMigrateMem,
        cl_mem_migration_flags flags, EVENTS),
       (queue, count, pointers, sizes, flags, num_wait, wait, event))
 
-/* icd/address.c */
+/* icd/entry/address.c */
 CALLS(clGetExtensionFunctionAddress)
 CALLS(clGetExtensionFunctionAddressForPlatform)
 /* calls/info.c */

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "import/kinds/ranges.h"
 #include "import/shared.h"
 #include "util/descriptor.h"
+#include "util/list.h"
 
 enum import_type {
 	IMPORT_HOST,
@@ -92,7 +92,7 @@ struct opaque {
 	void (*put)(struct opaque *opaque);
 };
 
-/* Set before other threads see the region; later the count and @listed alone change. */
+/* Set before other threads see the region; later the count and @unaligned alone change. */
 struct import_region {
 	const struct import_ops *ops;
 	atomic_uint refs;
@@ -107,10 +107,9 @@ struct import_region {
 	unsigned int kinds;    /* a bit for each enum import_kind in the region */
 	struct opaque *opaque; /* for import_opaque(), once; or NULL */
 	bool unsynced; /* no DMA_BUF_IOCTL_SYNC: the application does it, or no CPU mapping is used */
-	struct range pages; /* import/kinds/host.c: of an unaligned range; else 0 */
-	bool listed;	    /* in import/kinds/host.c's list */
-	bool is_borrowed;   /* host memory: the application keeps it, and nothing is held */
-	bool is_sample;	    /* climport's own, and gone soon: no registration is kept */
+	struct list unaligned; /* import/kinds/host.c's; next is NULL: in no list */
+	bool is_borrowed;      /* host memory: the application keeps it, and nothing is held */
+	bool is_sample;	       /* climport's own, and gone soon: no registration is kept */
 };
 
 /**

@@ -2,7 +2,7 @@
 /* Life and look-ups.  entry.h says why a hit needs no lock. */
 #include "import/cache/cache.h"
 #include "import/cache/entry.h"
-#include "import/kinds/ranges.h"
+#include "import/kinds/range.h"
 #include "util/log.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "import/export/origin.h"
 #include "import/export/registration.h"
 #include "import/kinds/maps.h"
-#include "import/kinds/ranges.h"
+#include "import/kinds/range.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/shortage.h"

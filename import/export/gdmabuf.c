@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "import/export/exporter.h"
-#include "import/kinds/ranges.h"
+#include "import/kinds/range.h"
 #include "import/import.h"
 #include "util/descriptor.h"
 #include "util/fork.h"

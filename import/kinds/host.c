@@ -5,12 +5,12 @@
  */
 #include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
 #include "import/kinds/maps.h"
 #include "import/import.h"
+#include "util/list.h"
 #include "util/lock.h"
 #include "util/log.h"
 
@@ -20,16 +20,18 @@
  * "Importing two allocations that aren't page-aligned and that request
  * different memory flags is unsupported; an error will be returned."
  *
- * The pages of live unaligned ranges, by requested access.
+ * The live unaligned ranges, by requested access.
  */
-LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the sets below */
-static struct range *unaligned[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
+LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the lists below */
+static struct list unaligned[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
 
 static uintptr_t host_page_mask;
 
-__attribute__((constructor)) static void host_page_mask_set(void)
+__attribute__((constructor)) static void host_init(void)
 {
 	host_page_mask = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+	for (unsigned int kind = 0; kind < ACCESS_KINDS; kind++)
+		list_init(&unaligned[kind]);
 }
 
 static bool host_is_aligned(const struct import_region *r)
@@ -37,34 +39,39 @@ static bool host_is_aligned(const struct import_region *r)
 	return !(((uintptr_t)r->addr | r->size) & ~host_page_mask);
 }
 
-static struct range host_pages_of(const struct import_region *r)
+static uintptr_t host_first_page(const struct import_region *r)
 {
-	uintptr_t first = (uintptr_t)r->addr, last = first + r->size - 1;
-
-	return (struct range){ .first = first & host_page_mask, .last = last | ~host_page_mask };
+	return (uintptr_t)r->addr & host_page_mask;
 }
 
-static const struct import_region *host_region_of(const struct range *range)
+static uintptr_t host_last_page(const struct import_region *r)
 {
-	return (const void *)((const char *)range - offsetof(struct import_region, pages));
+	return ((uintptr_t)r->addr + r->size - 1) & host_page_mask;
+}
+
+static const struct import_region *host_find_sharing(const struct list *list,
+						     const struct import_region *region)
+{
+	for (const struct list *link = list->next; link != list; link = link->next) {
+		const struct import_region *other =
+			container_of(link, struct import_region, unaligned);
+
+		if (host_first_page(other) <= host_last_page(region) &&
+		    host_first_page(region) <= host_last_page(other))
+			return other;
+	}
+	return NULL;
 }
 
 static const struct import_region *host_unaligned_conflict(const struct import_region *region)
 	REQUIRES(unaligned_lock)
 {
-	struct range *found = NULL;
+	const struct import_region *found = NULL;
 
 	for (unsigned int kind = 0; kind < ACCESS_KINDS && !found; kind++)
 		if (kind != region->wanted)
-			found = ranges_find(unaligned[kind], region->pages.first,
-					    region->pages.last);
-	return found ? host_region_of(found) : NULL;
-}
-
-static void host_unaligned_insert(struct import_region *region) REQUIRES(unaligned_lock)
-{
-	region->listed = true;
-	ranges_insert(&unaligned[region->wanted], &region->pages);
+			found = host_find_sharing(&unaligned[kind], region);
+	return found;
 }
 
 static int host_unaligned_add(struct import_region *region)
@@ -72,7 +79,6 @@ static int host_unaligned_add(struct import_region *region)
 	const struct import_region *other;
 	int ret = 0;
 
-	region->pages = host_pages_of(region);
 	lock_acquire(&unaligned_lock);
 	other = host_unaligned_conflict(region);
 	if (other)
@@ -81,17 +87,19 @@ static int host_unaligned_add(struct import_region *region)
 				"that has other access flags",
 				region->size, region->addr, other->addr);
 	else
-		host_unaligned_insert(region);
+		list_add(&unaligned[region->wanted], &region->unaligned);
 	lock_release(&unaligned_lock);
 	return ret;
 }
 
-static void host_unaligned_remove(struct import_region *region)
+static void host_unpin(struct import_region *region)
 {
+	if (host_is_aligned(region))
+		return;
 	lock_acquire(&unaligned_lock);
-	if (region->listed)
-		ranges_remove(&unaligned[region->wanted], &region->pages);
-	region->listed = false;
+	if (region->unaligned.next)
+		list_remove(&region->unaligned);
+	region->unaligned.next = NULL;
 	lock_release(&unaligned_lock);
 }
 
@@ -105,12 +113,6 @@ static int host_pin(const struct import_desc *desc, struct import_region *region
 	region->addr = desc->memory;
 	region->is_borrowed = true;
 	return host_is_aligned(region) ? 0 : host_unaligned_add(region);
-}
-
-static void host_unpin(struct import_region *region)
-{
-	if (region->pages.last)
-		host_unaligned_remove(region);
 }
 
 const struct import_ops import_host_ops = {

@@ -7,7 +7,7 @@
  * memory allocated, so a buffer id that is equal before and after proves whose descriptor CUDA
  * made.
  */
-#include "import/kinds/ranges.h"
+#include "import/kinds/range.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 #include "import/nvidia/cuda/cuda_facts.h"

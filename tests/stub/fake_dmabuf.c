@@ -329,6 +329,14 @@ static bool is_busy(int fd)
 	return busy;
 }
 
+/* poll() itself is replaced, and arm64 has no such system call. */
+static int poll_really(struct pollfd *fds, nfds_t count, int timeout)
+{
+	struct timespec time = { timeout / 1000, timeout % 1000 * 1000000L };
+
+	return ppoll(fds, count, timeout < 0 ? NULL : &time, NULL);
+}
+
 /* A busy buffer becomes ready when idle_fd becomes readable. */
 FAKE_API int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
@@ -336,10 +344,10 @@ FAKE_API int poll(struct pollfd *fds, nfds_t count, int timeout)
 	int ret;
 
 	if (count > 64)
-		return (int)syscall(SYS_poll, fds, count, timeout);
+		return poll_really(fds, count, timeout);
 	for (nfds_t i = 0; i < count; i++)
 		mine[i] = is_busy(fds[i].fd) ? (struct pollfd){ idle_fd, POLLIN, 0 } : fds[i];
-	ret = (int)syscall(SYS_poll, mine, count, timeout);
+	ret = poll_really(mine, count, timeout);
 	for (nfds_t i = 0; i < count; i++)
 		fds[i].revents = mine[i].fd == fds[i].fd ? mine[i].revents
 				 : mine[i].revents	 ? fds[i].events

@@ -5,14 +5,16 @@
 #
 # apt uses private lists in $APT, which apt_update() sets, and takes the archives' addresses from
 # the system's configuration.  The caller defines die() and say(), and may remove $APT after the
-# last download.
+# last download.  Packages are those of $ARCH, by default this machine's.
 
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+ARCH=${ARCH:-$(dpkg --print-architecture)}
 
 # private COMMAND...: runs apt-get and the like on the private lists.  The dpkg status is empty, so
 # packages installed on this machine do not count.
 private() {
-	"$@" -q -o Dir::Etc::SourceList="$APT/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+	"$@" -q -o APT::Architecture="$ARCH" -o APT::Architectures="$ARCH" \
+		-o Dir::Etc::SourceList="$APT/sources.list" -o Dir::Etc::SourceParts=/dev/null \
 		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
 		-o Dir::State="$APT/state" -o Dir::State::Status="$APT/status" \
 		-o Dir::Cache="$APT/cache" -o APT::Sandbox::User=root -o Acquire::Retries=3 \
@@ -28,7 +30,7 @@ archives() (
 	trap 'rm -rf "$empty"' EXIT
 	mkdir "$empty/partial"
 	apt-get update --print-uris -o Dir::State::Lists="$empty" -o Dir::Cache="$empty" |
-		sed -n "s|^'\(.*\)/dists/\([^ ]*\)/main/binary-amd64/.*|\1 \2|p" || failed=1
+		sed -n "s|^'\(.*\)/dists/\([^ ]*\)/main/binary-$(dpkg --print-architecture)/.*|\1 \2|p" || failed=1
 	exit $failed
 )
 

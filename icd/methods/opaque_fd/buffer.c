@@ -2,6 +2,7 @@
 #include "icd/methods/opaque_fd/buffer.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "icd/error.h"

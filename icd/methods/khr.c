@@ -30,7 +30,6 @@
 
 #define EXTENSION "cl_khr_external_memory"
 #define COPIES "CL_MEM_USE_HOST_PTR copies on this device, and "
-#define SAMPLE_BYTES 4096
 #define HOST_POINTERS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
 
 /* Sentences. */
@@ -145,8 +144,10 @@ static enum tested khr_test(const struct device *device, enum import_type type)
 					    .base_align = device->base_align };
 	struct import_region *region;
 	enum tested found;
-	const int ret = type == IMPORT_HOST ? import_sample_pages(SAMPLE_BYTES, &region)
-					    : selftest_sample_dmabuf(SAMPLE_BYTES, &region);
+	/* udmabuf takes whole pages. */
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int ret = type == IMPORT_HOST ? import_sample_pages(page, &region)
+					    : selftest_sample_dmabuf(page, &region);
 
 	if (ret)
 		return ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;

@@ -15,6 +15,7 @@
 #include "import/nvidia/cuda/cuda.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_watched.h"
+#include "util/address.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -46,7 +47,7 @@ static int climport_make_export(const void *address, size_t size, uint64_t flags
 	int ret = climport_check_caller(flags, EXPORT_FLAGS, out_size, DMABUF_SIZE);
 
 	if (!ret)
-		ret = export_dmabuf((uintptr_t)address, size, climport_export_options(flags),
+		ret = export_dmabuf(address_of(address), size, climport_export_options(flags),
 				    &range);
 	if (ret)
 		return ret;
@@ -68,8 +69,8 @@ PUBLIC void climport_invalidate(const void *address, size_t size)
 {
 	THREAD_NO_CANCEL();
 
-	export_invalidate((uintptr_t)address, size);
-	opaque_watched_invalidate((uintptr_t)address, size);
+	export_invalidate(address_of(address), size);
+	opaque_watched_invalidate(address_of(address), size);
 }
 
 /* A promise has nothing of the layer's but its slot. */
@@ -127,7 +128,7 @@ static int climport_register_missed(const void *address, size_t size,
 	THREAD_NO_CANCEL();
 
 	climport_error_begin();
-	return climport_error_end(export_register((uintptr_t)address, size, registration));
+	return climport_error_end(export_register(address_of(address), size, registration));
 }
 
 static int climport_register_refused(uint64_t flags, size_t out_size)
@@ -144,9 +145,9 @@ PUBLIC int climport_register(const void *address, size_t size, uint64_t flags,
 
 	if (flags || out_size < REGISTRATION_SIZE)
 		return climport_register_refused(flags, out_size);
-	if (!registration_find(REGISTRATION_BY_CUDA, REGISTRATION_BY_MODULE, (uintptr_t)address,
+	if (!registration_find(REGISTRATION_BY_CUDA, REGISTRATION_BY_MODULE, address_of(address),
 			       size, &registration.ref) &&
-	    !host_registration_find((uintptr_t)address, size, &registration.host))
+	    !host_registration_find(address_of(address), size, &registration.host))
 		ret = climport_register_missed(address, size, &registration);
 	if (!ret)
 		climport_registration_give(&registration, out, out_size);

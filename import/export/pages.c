@@ -8,6 +8,7 @@
 
 #include "import/export/export.h"
 #include "import/import.h"
+#include "util/address.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -34,7 +35,7 @@ int import_pages(const struct import_region *region, struct import_pages *out)
 {
 	const unsigned int options = region->access & IMPORT_WRITE ? 0 : EXPORT_READ_ONLY;
 	struct export_range range;
-	int ret = export_dmabuf((uintptr_t)region->addr, region->size, options, &range);
+	int ret = export_dmabuf(address_of(region->addr), region->size, options, &range);
 
 	if (ret)
 		return pages_errno(ret);

@@ -10,6 +10,7 @@
 
 #include "import/kinds/maps.h"
 #include "import/import.h"
+#include "util/address.h"
 #include "util/list.h"
 #include "util/lock.h"
 #include "util/log.h"
@@ -41,12 +42,12 @@ static bool host_is_aligned(const struct import_region *r)
 
 static uintptr_t host_first_page(const struct import_region *r)
 {
-	return (uintptr_t)r->addr & host_page_mask;
+	return address_of(r->addr) & host_page_mask;
 }
 
 static uintptr_t host_last_page(const struct import_region *r)
 {
-	return ((uintptr_t)r->addr + r->size - 1) & host_page_mask;
+	return (address_of(r->addr) + r->size - 1) & host_page_mask;
 }
 
 static const struct import_region *host_find_sharing(const struct list *list,

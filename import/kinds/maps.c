@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "import/import.h"
+#include "util/address.h"
 #include "util/fork.h"
 #include "util/log.h"
 #include "util/thread.h"
@@ -230,7 +231,7 @@ static int maps_walk_file(struct walk *walk)
 int maps_for_each(const void *addr, size_t size,
 		  int (*visit)(const struct maps_mapping *mapping, void *arg), void *arg)
 {
-	uintptr_t start = (uintptr_t)addr;
+	uintptr_t start = address_of(addr);
 	struct walk walk = { start, start + size, visit, arg };
 	struct maps_mapping m = { 0 };
 	int fd, ret;

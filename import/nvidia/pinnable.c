@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "import/kinds/maps.h"
+#include "util/address.h"
 #include "util/log.h"
 
 #define PINNABLE_SHOWN 48 /* bytes of a name */
@@ -87,14 +88,14 @@ static int pinnable_look_at_one(const struct maps_mapping *m, void *range)
 
 int pinnable_check(const void *addr, size_t size, unsigned int kinds)
 {
-	struct pinnable_range range = { (uintptr_t)addr, kinds };
+	struct pinnable_range range = { address_of(addr), kinds };
 
 	return maps_for_each(addr, size, pinnable_check_one, &range);
 }
 
 bool pinnable_is(const void *addr, size_t size, unsigned int kinds)
 {
-	struct pinnable_range range = { (uintptr_t)addr, kinds };
+	struct pinnable_range range = { address_of(addr), kinds };
 
 	return !maps_for_each(addr, size, pinnable_look_at_one, &range);
 }

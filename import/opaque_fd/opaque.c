@@ -13,6 +13,7 @@
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_registered.h"
 #include "import/opaque_fd/opaque_watched.h"
+#include "util/address.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/shortage.h"
@@ -194,7 +195,7 @@ static int opaque_of_foreign(const struct opaque_want *want, const struct import
 	if (ret != -EOPNOTSUPP || !region->addr ||
 	    !pinnable_is(region->addr, region->size, PINNABLE_MEMORY))
 		return ret;
-	return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
+	return opaque_by_address(want, address_of(region->addr), region->size, opaque, out);
 }
 
 /* The origin of a dma-buf comes first, since its address stays. */
@@ -204,7 +205,7 @@ static int opaque_of_region(const struct opaque_want *want, const struct import_
 	int ret;
 
 	if (region->fd < 0)
-		return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
+		return opaque_by_address(want, address_of(region->addr), region->size, opaque, out);
 	ret = opaque_by_origin(want, region, opaque, out);
 	return ret == -ENOENT ? opaque_of_foreign(want, region, opaque, out) : ret;
 }

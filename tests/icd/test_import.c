@@ -28,6 +28,20 @@ TEST(host_buffer, "A host import is the driver's buffer over exactly the importe
 	fixture_close();
 }
 
+#ifdef __aarch64__
+TEST(tagged, "The driver gets a pointer with a tag as it is.")
+{
+	uintptr_t tagged;
+
+	fixture_reset();
+	fixture_open();
+	tagged = (uintptr_t)pages_map(1) | (uintptr_t)0x2a << 56;
+	cl.clReleaseMemObject(fixture_import_host(0, (void *)tagged, 4096));
+	EXPECT_EQ(stub_arg("clCreateBuffer", 3), tagged);
+	fixture_close();
+}
+#endif
+
 TEST(too_large_for_device, "A size above CL_DEVICE_MAX_MEM_ALLOC_SIZE is CL_INVALID_BUFFER_SIZE.")
 {
 	unsigned char *memory;

@@ -83,6 +83,34 @@ TEST(unaligned_among_others,
 	import_put(elsewhere);
 }
 
+#ifdef __aarch64__
+/* The processor ignores the top byte of an address. */
+static unsigned char *host_tag(unsigned char *p)
+{
+	return (unsigned char *)((uintptr_t)p | (uintptr_t)0x2a << 56);
+}
+
+TEST(tagged, "A pointer with a tag is imported, and stays as it is.")
+{
+	unsigned char *p = host_tag((unsigned char *)host_map_pages());
+	struct import_region *a;
+
+	EXPECT_EQ(host_get_region((void *)p, PAGE, BOTH, &a), 0);
+	EXPECT_EQ((uintptr_t)a->addr, (uintptr_t)p);
+	import_put(a);
+}
+
+TEST(tagged_shares_page, "A pointer with a tag means the page of the pointer without the tag.")
+{
+	unsigned char *p = (unsigned char *)host_map_pages();
+	struct import_region *a, *b;
+
+	EXPECT_EQ(host_get_region((void *)(p + 64), 64, BOTH, &a), 0);
+	EXPECT_EQ(host_get_region((void *)(host_tag(p) + 2048), 64, IMPORT_READ, &b), -EBUSY);
+	import_put(a);
+}
+#endif
+
 TEST(unaligned_around, "A range shares the pages of every range inside.")
 {
 	struct import_region *a, *b;

@@ -4,6 +4,7 @@
  * kernels that read each kind of memory, beside copies; launches; buffers that are made; exports.
  * docs/measured/figures makes tables of the JSON file.
  */
+#include "tools/arguments.h"
 #include "tools/bench.h"
 
 #include <dlfcn.h>
@@ -44,6 +45,11 @@ static struct {
 	bool is_there;
 } cuda;
 
+static void measure_leave_out(const char *what, const char *why)
+{
+	printf("%s: left out, %s\n", what, why);
+}
+
 /* The first device, which has to be the one that is measured. */
 static void measure_open_cuda(struct bench *b)
 {
@@ -69,7 +75,7 @@ static void measure_open_cuda(struct bench *b)
 	cuda.is_there = library && !cuda.init(0) && !cuda.retain(&context, 0) &&
 			!cuda.set_current(context);
 	if (!cuda.is_there)
-		bench_leave_out("what CUDA has", "this is no device of CUDA's");
+		measure_leave_out("what CUDA has", "this is no device of CUDA's");
 }
 
 static int measure_alloc(struct bench *b, struct bench_memory *m, enum kind kind, size_t size)
@@ -99,7 +105,7 @@ static bool measure_open(struct bench *b, struct bench_memory *m, enum kind kind
 	if (kind == DEVICE && !cuda.is_there)
 		return false;
 	if (measure_alloc(b, m, kind, size) || bench_memory_import(b, m)) {
-		bench_leave_out(kind_names[kind], climport_last_error());
+		measure_leave_out(kind_names[kind], climport_last_error());
 		bench_memory_free(m);
 		*m = (struct bench_memory){ .dmabuf.fd = -1 };
 		return false;
@@ -123,10 +129,23 @@ static void measure_close(struct bench_memory *m)
 	bench_memory_free(m);
 }
 
+static void measure_print(struct bench *b, const char *group, const char *name, size_t size,
+			  struct bench_figure f, const char *unit)
+{
+	char bytes[32];
+
+	printf("%-41s %8s %10.4g %-4s %5.0f%% %4u\n", name, size_format(bytes, size), f.value, unit,
+	       (f.high - f.low) / f.value * 100, f.runs);
+	fflush(stdout);
+	bench_report_figure(b, group, name, size, f, unit);
+}
+
 static void measure_report(struct bench *b, const char *group, const struct bench_case *c,
 			   size_t size)
 {
-	bench_report(b, group, c->name, size, bench_figure_times(c->figure, 1e6), "us");
+	if (c->why)
+		return measure_leave_out(c->name, c->why);
+	measure_print(b, group, c->name, size, bench_figure_times(c->figure, 1e6), "us");
 }
 
 static double measure_read(struct bench *b, void *arg)
@@ -197,8 +216,8 @@ static void measure_bandwidth(struct bench *b)
 		struct bench_figure bytes = cases[i].figure;
 
 		bytes.value = bytes.low = bytes.high = (double)b->largest * 1e-9;
-		bench_report(b, "bandwidth", cases[i].name, b->largest,
-			     bench_figure_ratio(bytes, cases[i].figure), "GB/s");
+		measure_print(b, "bandwidth", cases[i].name, b->largest,
+			      bench_figure_ratio(bytes, cases[i].figure), "GB/s");
 	}
 	for (enum kind kind = NATIVE; kind < KINDS; kind++)
 		measure_close(&memory[kind]);

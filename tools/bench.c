@@ -26,13 +26,12 @@ static void bench_race_round(struct bench *b, struct bench_case *cases, size_t c
 			     double samples[][BENCH_ROUNDS], unsigned int round)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!bench_figure_is_known(&cases[i].figure))
+		if (cases[i].why)
 			continue;
 		samples[i][round] = cases[i].run(b, cases[i].arg);
 		if (!isnan(samples[i][round]))
 			continue;
-		bench_leave_out(cases[i].name, climport_last_error());
-		cases[i].figure = bench_figure_of(NULL, 0);
+		cases[i].why = strdup(climport_last_error());
 	}
 }
 
@@ -49,23 +48,8 @@ void bench_race(struct bench *b, struct bench_case *cases, size_t count, double 
 	while (rounds < b->rounds &&
 	       bench_now() - start < (rounds < BENCH_FEWEST ? 3 * seconds : seconds));
 	for (size_t i = 0; i < count; i++)
-		if (bench_figure_is_known(&cases[i].figure))
-			cases[i].figure = bench_figure_of(samples[i], rounds);
+		cases[i].figure = bench_figure_of(samples[i], cases[i].why ? 0 : rounds);
 }
-
-/* Ways to have host data read by one kernel.  Each is timed from the data to the kernel's result. */
-enum bench_way { WRITE, IMPORT, ALLOC, DMA_BUF, KEPT, WAYS };
-
-static const struct {
-	const char *row, *verdict;
-} bench_ways[WAYS] = {
-	[WRITE] = { "clEnqueueWriteBuffer, kernel", NULL },
-	[IMPORT] = { "import, kernel, release", "an import for one kernel" },
-	[ALLOC] = { "the same of climport_alloc memory",
-		    "an import of climport_alloc() memory for one kernel" },
-	[DMA_BUF] = { "the same of a dma-buf", "an import of a dma-buf for one kernel" },
-	[KEPT] = { "kernel on an import that is kept", "a kernel on an import that is kept" },
-};
 
 struct bench_use {
 	enum bench_way way;
@@ -81,18 +65,18 @@ static double bench_use_run(struct bench *b, void *arg)
 {
 	struct bench_use *u = arg;
 	struct bench_memory *m = &u->memory;
-	const bool imports = u->way != WRITE && u->way != KEPT;
+	const bool imports = u->way != BENCH_WRITE && u->way != BENCH_KEPT;
 	double start, seconds;
 
 	bench_poison(b);
 	start = bench_now();
 	if (imports && bench_memory_import(b, m))
 		return NAN;
-	if (u->way == WRITE)
+	if (u->way == BENCH_WRITE)
 		bench_check(clEnqueueWriteBuffer(b->queue, u->target, CL_FALSE, 0, m->size,
 						 m->address, 0, NULL, NULL),
 			    "clEnqueueWriteBuffer");
-	bench_sum_start(b, u->way == WRITE ? u->target : m->mem, m->size);
+	bench_sum_start(b, u->way == BENCH_WRITE ? u->target : m->mem, m->size);
 	bench_memory_expect(b, m);
 	if (imports)
 		bench_memory_release(m);
@@ -104,18 +88,18 @@ static double bench_use_run(struct bench *b, void *arg)
 /* 0, or an error with libclimport's sentence. */
 static int bench_use_open(struct bench *b, struct bench_use *u, enum bench_way way, size_t size)
 {
-	const bool allocates = way == ALLOC || way == DMA_BUF;
+	const bool allocates = way == BENCH_ALLOC || way == BENCH_DMA_BUF;
 	cl_int err = CL_SUCCESS;
 	int ret;
 
 	*u = (struct bench_use){ .way = way };
 	ret = allocates ? bench_memory_alloc(b, &u->memory, size)
 			: bench_memory_map(&u->memory, size);
-	if (!ret && way == DMA_BUF)
+	if (!ret && way == BENCH_DMA_BUF)
 		ret = bench_memory_export(&u->memory);
-	if (!ret && way == KEPT)
+	if (!ret && way == BENCH_KEPT)
 		ret = bench_memory_import(b, &u->memory);
-	if (!ret && way == WRITE)
+	if (!ret && way == BENCH_WRITE)
 		u->target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
 	bench_check(err, "clCreateBuffer");
 	if (!ret)
@@ -133,54 +117,40 @@ static void bench_use_close(struct bench_use *u)
 }
 
 /* A way that cannot be had is left out from here on. */
-static void bench_once_measure(struct bench *b, size_t size, double seconds,
-			       struct bench_crossing *crossings, bool *lacks)
+static void bench_once_measure(struct bench *b, size_t size, double seconds)
 {
-	struct bench_case cases[WAYS];
-	struct bench_use uses[WAYS];
-	size_t count = 0;
+	struct bench_row *row = &b->rows[b->row_count++];
+	struct bench_case cases[BENCH_WAYS];
+	struct bench_use uses[BENCH_WAYS];
 
+	row->size = size;
 	bench_begin_size(b, size);
-	for (int way = 0; way < WAYS; way++) {
-		if (lacks[way])
-			continue;
-		lacks[way] = bench_use_open(b, &uses[count], way, size);
-		if (!lacks[way]) {
-			cases[count] = (struct bench_case){ .name = bench_ways[way].row,
-							    .run = bench_use_run,
-							    .arg = &uses[count] };
-			count++;
-			continue;
-		}
-		bench_leave_out(bench_ways[way].row, climport_last_error());
-		bench_use_close(&uses[count]);
+	for (enum bench_way way = 0; way < BENCH_WAYS; way++) {
+		uses[way] = (struct bench_use){ .memory.dmabuf.fd = -1 };
+		cases[way] = (struct bench_case){ .run = bench_use_run,
+						  .arg = &uses[way],
+						  .why = b->lacks[way] };
+		if (!cases[way].why && bench_use_open(b, &uses[way], way, size))
+			cases[way].why = strdup(climport_last_error());
 	}
-	bench_race(b, cases, count, seconds);
-	for (size_t i = 0; i < count; i++) {
-		bench_report(b, "once", cases[i].name, size,
-			     bench_figure_times(cases[i].figure, 1e3), "ms");
-		bench_crossing_add(&crossings[uses[i].way], size, &cases[WRITE].figure,
-				   &cases[i].figure);
-		lacks[uses[i].way] = !bench_figure_is_known(&cases[i].figure);
-		bench_use_close(&uses[i]);
+	bench_race(b, cases, BENCH_WAYS, seconds);
+	for (enum bench_way way = 0; way < BENCH_WAYS; way++) {
+		row->ways[way] = cases[way].figure;
+		b->lacks[way] = cases[way].why;
+		bench_use_close(&uses[way]);
 	}
+	bench_report_row(b, row);
 }
 
-static void bench_once(struct bench *b, struct bench_crossing *crossings)
+static void bench_once(struct bench *b)
 {
 	const double end = bench_now() + 2 * b->seconds;
-	bool lacks[WAYS] = { false };
 	unsigned int steps = 0;
 
 	for (size_t size = SMALLEST; size <= b->largest; size *= 4)
 		steps++;
-	for (size_t size = SMALLEST; size <= b->largest; size *= 4) {
-		if (bench_now() > end) {
-			bench_leave_out("larger sizes", "the time is over");
-			break;
-		}
-		bench_once_measure(b, size, b->seconds / steps, crossings, lacks);
-	}
+	for (size_t size = SMALLEST; size <= b->largest && bench_now() <= end; size *= 4)
+		bench_once_measure(b, size, b->seconds / steps);
 }
 
 /* Five buffers of the largest size are in host memory at a time, and one in the device's. */
@@ -239,8 +209,6 @@ static int bench_parse(int argc, char **argv, struct bench_options *o)
 
 int bench_command(int argc, char **argv, void (*more)(struct bench *b))
 {
-	struct bench_crossing crossings[WAYS] = { 0 };
-	char *sentences[WAYS];
 	struct bench b = { 0 };
 	int status = bench_parse(argc, argv, &b.options);
 
@@ -253,14 +221,10 @@ int bench_command(int argc, char **argv, void (*more)(struct bench *b))
 	bench_set_limits(&b);
 	bench_report_begin(&b);
 	bench_open(&b);
-	bench_once(&b, crossings);
+	bench_once(&b);
 	if (more)
 		more(&b);
-	for (int way = 0; way < WAYS; way++)
-		sentences[way] = way == WRITE
-					 ? NULL
-					 : bench_verdict(bench_ways[way].verdict, &crossings[way]);
-	bench_report_end(&b, sentences, WAYS);
+	bench_report_end(&b);
 	bench_close(&b);
 	return 0;
 }

@@ -11,11 +11,10 @@
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
 
-#include <stdio.h>
-
 #include <CL/climport.h>
 
 #include "bench_verdict.h"
+#include "json.h"
 
 struct bench_options {
 	const char *platform, *device; /* a number, or a part of the name; NULL: the best */
@@ -24,10 +23,13 @@ struct bench_options {
 	bool quick;
 };
 
+#define BENCH_SIZES 32
+
 struct bench {
 	struct bench_options options;
 	cl_platform_id platform;
 	cl_device_id device;
+	char platform_name[256], device_name[256], driver[256];
 	struct climport_import_info host, dma_buf;
 	cl_context context;
 	cl_command_queue queue;
@@ -41,8 +43,10 @@ struct bench {
 	double seconds;	     /* for all races */
 	unsigned int rounds;
 
-	FILE *json; /* may be NULL */
-	bool json_more;
+	struct bench_row rows[BENCH_SIZES];
+	size_t row_count;
+	char *lacks[BENCH_WAYS]; /* why a way is left out; NULL: it is not */
+	struct json json;	 /* out is NULL: no file */
 };
 
 /*
@@ -60,6 +64,7 @@ struct bench_case {
 	double (*run)(struct bench *b, void *arg);
 	void *arg;
 	struct bench_figure figure; /* set by bench_race(), in seconds */
+	char *why;		    /* the case left: libclimport's sentence, not freed */
 };
 
 /* Takes @seconds, or three times as long if BENCH_FEWEST rounds need the time. */
@@ -102,14 +107,13 @@ void bench_begin_size(struct bench *b, size_t size);
 void bench_memory_fill(struct bench *b, struct bench_memory *m);
 void bench_memory_expect(struct bench *b, const struct bench_memory *m);
 
-/* bench_report.c: the table and the JSON file. */
+/* bench_report.c: what is printed at the end, and the JSON file, which is written meanwhile. */
 void bench_report_open(struct bench *b);
 void bench_report_begin(struct bench *b);
-/* What was not measured is left out. */
-void bench_report(struct bench *b, const char *group, const char *name, size_t size,
-		  struct bench_figure figure, const char *unit);
-void bench_leave_out(const char *what, const char *why);
-/* @sentences: the verdict, freed here; some may be NULL */
-void bench_report_end(struct bench *b, char **sentences, size_t count);
+/* For the file.  What was not measured is left out. */
+void bench_report_figure(struct bench *b, const char *group, const char *name, size_t size,
+			 struct bench_figure figure, const char *unit);
+void bench_report_row(struct bench *b, const struct bench_row *row);
+void bench_report_end(struct bench *b);
 
 #endif /* TOOLS_BENCH_H */

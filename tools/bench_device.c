@@ -41,13 +41,16 @@ static const char source[] =
 	"		partial[get_group_id(0)] = part[0];\n"
 	"}\n";
 
+static const char *bench_on; /* the device's name */
+
 void bench_fatal(const char *format, ...)
 {
 	struct terminal_text t;
 	va_list args;
 
 	terminal_begin(&t, stderr, 4);
-	terminal_add(&t, COLOUR_NONE, "climport: bench: ");
+	terminal_add(&t, COLOUR_NONE, "climport: bench: %s%s", bench_on ? bench_on : "",
+		     bench_on ? ": " : "");
 	va_start(args, format);
 	terminal_add_args(&t, COLOUR_NONE, format, args);
 	va_end(args);
@@ -120,6 +123,11 @@ void bench_choose(struct bench *b)
 	b->dma_buf = bench_import_info(b->device, CL_IMPORT_TYPE_DMA_BUF_ARM);
 	if (!b->host.method)
 		bench_fatal("this device imports no host memory: %s", b->host.why);
+	clGetPlatformInfo(b->platform, CL_PLATFORM_NAME, sizeof(b->platform_name), b->platform_name,
+			  NULL);
+	clGetDeviceInfo(b->device, CL_DEVICE_NAME, sizeof(b->device_name), b->device_name, NULL);
+	bench_on = b->device_name;
+	clGetDeviceInfo(b->device, CL_DRIVER_VERSION, sizeof(b->driver), b->driver, NULL);
 }
 
 static void bench_build(struct bench *b)

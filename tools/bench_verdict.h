@@ -18,8 +18,8 @@
  * ratio: where it lies if both sides are anywhere in theirs.
  */
 struct bench_figure {
-	double value, low, high; /* value is NAN: not measured */
-	unsigned int runs;	 /* of a ratio: of the side with fewer */
+	double value, low, high;
+	unsigned int runs; /* 0: not measured.  Of a ratio: of the side with fewer */
 };
 
 /* Of samples, which are sorted. */
@@ -28,22 +28,23 @@ bool bench_figure_is_known(const struct bench_figure *f);
 struct bench_figure bench_figure_times(struct bench_figure f, double factor);
 struct bench_figure bench_figure_ratio(struct bench_figure a, struct bench_figure b); /* a / b */
 
-/* From which size on a use of imports takes less time than a write. */
-struct bench_crossing {
-	size_t wins;			   /* from here on, up to the largest; 0: not there */
-	bool won;			   /* somewhere */
-	size_t smallest, largest;	   /* 0: nothing was measured */
-	struct bench_figure write, import; /* at the largest size, in seconds */
+/* All of @a's spread is below @b's, of BENCH_FEWEST runs each. */
+bool bench_figure_is_less(const struct bench_figure *a, const struct bench_figure *b);
+
+/* Ways to have host data read by one kernel.  Each is timed from the data to the kernel's result. */
+enum bench_way { BENCH_WRITE, BENCH_IMPORT, BENCH_ALLOC, BENCH_DMA_BUF, BENCH_KEPT, BENCH_WAYS };
+
+/* The times of a size, in seconds. */
+struct bench_row {
+	size_t size;
+	struct bench_figure ways[BENCH_WAYS];
 };
 
-/* Sizes come in rising order.  A size that could not be measured says nothing. */
-void bench_crossing_add(struct bench_crossing *crossing, size_t size,
-			const struct bench_figure *write, const struct bench_figure *import);
-
 /*
- * "@what wins from 4 MiB on; ...", without a stop.  The caller frees the sentence.  NULL: nothing was
- * measured, or no memory.
+ * "@what wins from 4 MiB on; ...", without a stop: the way beside BENCH_WRITE, in rows of rising sizes.
+ * The caller frees the sentence.  NULL: nothing was measured, or no memory.
  */
-char *bench_verdict(const char *what, const struct bench_crossing *crossing);
+char *bench_verdict(const char *what, enum bench_way way, const struct bench_row *rows,
+		    size_t count);
 
 #endif /* TOOLS_BENCH_VERDICT_H */

@@ -83,20 +83,22 @@ static int tool_diag(int argc, char **argv)
 {
 	struct arguments a = { "diag", argc, argv, 1, NULL };
 	const char *root = "";
+	bool json = false;
 
 	environment_check();
 	while (option_next(&a)) {
-		if (!option_is(&a, "--sysfs"))
+		if (option_is(&a, "--json"))
+			json = true;
+		else if (!option_is(&a, "--sysfs"))
 			return fail_option(&a);
-		root = option_value(&a);
-		if (!root)
+		else if (!(root = option_value(&a)))
 			return WRONG_USAGE;
 	}
 	if (*root && access(root, F_OK))
 		return fail_usage("diag: --sysfs %s: %s", root, strerror(errno));
 	if (a.next + 1 < argc)
 		return fail_usage("diag takes one address, and not %s as well", argv[a.next + 1]);
-	return diag_command(root, a.next < argc ? argv[a.next] : NULL, stdout);
+	return diag_command(root, a.next < argc ? argv[a.next] : NULL, json, stdout);
 }
 
 /* The table needs no driver. */
@@ -124,14 +126,13 @@ static const struct command {
 	const char *name, *arguments;
 	const char *help; /* lines; the first line continues the name's line if it has room */
 	int (*start)(int argc, char **argv);
-	bool has_help; /* answers --help itself */
 } commands[] = {
 	{ "info", "[OPTIONS]",
 	  "print what each OpenCL device can import, and by which method\n"
 	  "      --platform NAME, --device NAME: only these, by number or by a part of the name\n"
 	  "      --json               print for programs\n"
 	  "      --env                print the environment variables that climport reads\n",
-	  tool_info, false },
+	  tool_info },
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
 	  "start a program with clImportMemoryARM on every driver\n"
 	  "      --version 1.1.0      allow host access to imports (default 1.0.0)\n"
@@ -139,7 +140,7 @@ static const struct command {
 	  "without\n"
 	  "      --verbose            print decisions, too: what each device takes, and why\n"
 	  "      --quiet              do not print why an import fails\n",
-	  tool_run, false },
+	  tool_run },
 	{ "conform", "[OPTIONS] [TEST ...]",
 	  "test a driver against the extension's text\n"
 	  "      --native             test the driver's own implementation, without the layer\n"
@@ -150,7 +151,7 @@ static const struct command {
 	  "0)\n"
 	  "      --list               print the sentences of the text, and their tests\n"
 	  "      --help               print all options\n",
-	  tool_conform, true },
+	  tool_conform },
 	{ "bench", "[OPTIONS]",
 	  "measure from which size on importing wins here (half a minute, if the machine does "
 	  "nothing else)\n"
@@ -160,23 +161,23 @@ static const struct command {
 	  "      --size MAX           the largest memory (default 256M)\n"
 	  "      --quick              about 10 seconds, up to 64M\n"
 	  "      --json FILE          write the figures for programs\n",
-	  tool_bench, false },
-	{ "diag", "[--sysfs DIR] [PEER]",
+	  tool_bench },
+	{ "diag", "[OPTIONS] [PEER]",
 	  "print what would stop PCI devices from reaching GPU memory\n"
+	  "      --json               print for programs\n"
 	  "      PEER                 judge only the device at this PCI address\n"
 	  "      --sysfs DIR          read another machine's files below this folder\n",
-	  tool_diag, false },
+	  tool_diag },
 	{ "enable", "[OPTIONS]",
 	  "turn the layer on for every program, as root\n"
 	  "      --user               for your own programs alone\n"
 	  "      --root DIR           write the files of a container's image, below DIR\n"
 	  "      --environment        set OPENCL_LAYERS, too: for loaders without layer files\n",
-	  enable_start, false },
+	  enable_start },
 	{ "disable", "[--user] [--root DIR]", "turn off what `enable` has turned on\n",
-	  disable_start, false },
-	{ "help", "[COMMAND]", "print the commands, or the options of a command\n", tool_help,
-	  false },
-	{ "version", "", "print the version\n", tool_version, false },
+	  enable_start },
+	{ "help", "[COMMAND]", "print the commands, or the options of a command\n", tool_help },
+	{ "version", "", "print the version\n", tool_version },
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -290,7 +291,7 @@ static int climport_command(int argc, char **argv)
 	c = command_find(argv[0]);
 	if (!c)
 		return fail_usage("unknown command %s", argv[0]);
-	if (!c->has_help && asks_for_help(argv + 1))
+	if (c->start != tool_conform && asks_for_help(argv + 1))
 		return print_help(c);
 	return c->start(argc, argv);
 }

@@ -63,7 +63,7 @@ static int find_named(const struct machine *m, const char *peer, const struct pc
 	return *named ? 0 : 2;
 }
 
-int diag_command(const char *root, const char *peer, FILE *out)
+int diag_command(const char *root, const char *peer, bool json, FILE *out)
 {
 	struct machine m = { .root = root };
 	const struct pci_device *named = NULL;
@@ -73,7 +73,7 @@ int diag_command(const char *root, const char *peer, FILE *out)
 	status = find_named(&m, peer, &named);
 	if (!status) {
 		status = diag_collect(&m, named);
-		diag_print(out, &m);
+		(json ? diag_print_json : diag_print)(out, &m);
 	}
 	diag_free(&m);
 	return status;

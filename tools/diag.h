@@ -8,14 +8,15 @@
 #ifndef TOOLS_DIAG_H
 #define TOOLS_DIAG_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
- * Prints facts to @out, and a verdict for each pair.  @root goes in front of /sys, /proc, /boot,
+ * Prints facts to @out, for programs if @json, and a verdict for each pair.  @root goes in front of /sys, /proc, /boot,
  * /lib and /dev.  @peer is a PCI address, perhaps without the domain; NULL: every device that could
  * use the memory.  Returns an exit status: 0 if no fact stops the DMA, 1 if a fact does, 2 if @peer
  * is no address or no device, with a sentence on standard error.
  */
-int diag_command(const char *root, const char *peer, FILE *out);
+int diag_command(const char *root, const char *peer, bool json, FILE *out);
 
 #endif

@@ -127,11 +127,10 @@ static void report_topology(struct machine *m, struct pair *p)
 		add_reason(&p->doubts, "the path leads through the root complex");
 	}
 	if (p->gpu->node >= 0 && p->peer->node >= 0 && p->gpu->node != p->peer->node)
-		diag_say(
-			m, NOTE,
-			"GPU and device are on different NUMA nodes, %d and %d, which is slow. Use "
-			"slots of one socket.",
-			p->gpu->node, p->peer->node);
+		diag_say(m, NOTE,
+			 "GPU and device are on different NUMA nodes, %d and %d, which is slow. "
+			 "Use slots of one socket.",
+			 p->gpu->node, p->peer->node);
 }
 
 static void report_iommu(struct machine *m, struct pair *p)

@@ -92,8 +92,8 @@ static void report_gdmabuf(struct machine *m)
 		add_reason(&m->nvidia, "gdmabuf has no provider");
 	} else {
 		diag_say(m, STOP,
-			 "gdmabuf is loaded, but /dev/gdmabuf cannot be used: %s. "
-			 "Ask for access to the file, or run climport as root.",
+			 "gdmabuf is loaded, but /dev/gdmabuf cannot be used: %s. Ask for access "
+			 "to the file, or run climport as root.",
 			 strerror(error));
 		add_reason(&m->nvidia, "/dev/gdmabuf cannot be used");
 	}
@@ -117,12 +117,11 @@ static void report_nvidia(struct machine *m)
 	diag_read_line(m->root, "proc/driver/nvidia/version", proc, sizeof(proc));
 	closed = *proc ? !strstr(proc, "Open Kernel Module") : !!strchr(taint, 'P');
 	if (closed) {
-		diag_say(
-			m, STOP,
-			"The NVIDIA driver %s is the closed one: no other module may make dma-bufs "
-			"of its memory. Install the open kernel modules of the same release, for "
-			"GPUs from Turing on. Older GPUs can share host memory only.",
-			version);
+		diag_say(m, STOP,
+			 "The NVIDIA driver %s is the closed one: no other module may make "
+			 "dma-bufs of its memory. Install the open kernel modules of the same "
+			 "release, for GPUs from Turing on. Older GPUs can share host memory only.",
+			 version);
 		add_reason(&m->nvidia, "the NVIDIA driver is closed");
 	}
 	if (!*version) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "terminal.h"
 
 #define UNDER_MARK 8 /* the column of a fact's sentence */
@@ -19,13 +20,12 @@ static const struct {
 };
 
 static const struct {
-	const char *verb, *otherwise; /* said where there are no reasons */
-	const char *before;	      /* the reasons */
+	const char *word, *before; /* the reasons */
 	enum terminal_colour colour;
 } diag_verdicts[] = {
-	[DIAG_CANNOT] = { "cannot reach", "", "", COLOUR_BAD },
-	[DIAG_MAY] = { "may reach", "", "nothing known stops it, but ", COLOUR_DOUBT },
-	[DIAG_CAN] = { "can reach", "nothing stops it", "", COLOUR_GOOD },
+	[DIAG_CANNOT] = { "cannot", "", COLOUR_BAD },
+	[DIAG_MAY] = { "may", "nothing known stops it, but ", COLOUR_DOUBT },
+	[DIAG_CAN] = { "can", "nothing stops it", COLOUR_GOOD },
 };
 
 void add_reason(struct reasons *reasons, const char *reason)
@@ -97,10 +97,9 @@ static void diag_print_verdict(FILE *out, struct machine *m, struct diag_judgeme
 	}
 	terminal_add(&t, COLOUR_NONE, " ");
 	terminal_add(&t, diag_verdicts[first->verdict].colour, "%s",
-		     diag_verdicts[first->verdict].verb);
-	terminal_add(&t, COLOUR_NONE, " the memory of %s: %s%s.", address,
-		     diag_verdicts[first->verdict].before,
-		     *reasons ? reasons : diag_verdicts[first->verdict].otherwise);
+		     diag_verdicts[first->verdict].word);
+	terminal_add(&t, COLOUR_NONE, " reach the memory of %s: %s%s.", address,
+		     diag_verdicts[first->verdict].before, reasons);
 	terminal_end(&t);
 }
 
@@ -240,4 +239,36 @@ void diag_print(FILE *out, struct machine *m)
 	if (m->pairs > 1)
 		diag_print_devices(out, m);
 	diag_print_facts(out, m, true, true, m->pairs, pair);
+}
+
+/* Opens an object.  The machine's has no GPU, and a GPU's no peer. */
+static void diag_json_open(struct json *j, const struct diag_owner *owner)
+{
+	json_open(j, NULL, '{');
+	json_string(j, "gpu", owner->gpu ? owner->gpu->address : NULL);
+	json_string(j, "peer", owner->peer ? owner->peer->address : NULL);
+}
+
+void diag_print_json(FILE *out, struct machine *m)
+{
+	struct json j = { .out = out };
+
+	json_open(&j, NULL, '{');
+	json_open(&j, "verdicts", '[');
+	for (size_t i = 0; i < m->judgement_count; i++) {
+		diag_json_open(&j, &m->judgements[i].owner);
+		json_string(&j, "reach", diag_verdicts[m->judgements[i].verdict].word);
+		json_string(&j, "reasons", m->judgements[i].reasons.text);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_open(&j, "facts", '[');
+	for (size_t i = 0; i < m->fact_count; i++) {
+		diag_json_open(&j, &m->facts[i].owner);
+		json_string(&j, "mark", diag_marks[m->facts[i].mark].word);
+		json_string(&j, "text", m->facts[i].text);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_close(&j, '}');
 }

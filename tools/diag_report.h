@@ -63,6 +63,7 @@ void diag_say(struct machine *m, enum diag_mark mark, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void diag_judge(struct machine *m, enum diag_verdict verdict, const struct reasons *reasons);
 void diag_print(FILE *out, struct machine *m);
+void diag_print_json(FILE *out, struct machine *m);
 void diag_free(struct machine *m);
 
 /* diag_machine.c: fills in @p2pdma and @nvidia. */

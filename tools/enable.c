@@ -257,20 +257,10 @@ static int disable_command(const struct enable_options *options)
 	return status;
 }
 
-/* A folder that is not there may be mistyped.  errno is set. */
-static bool enable_is_folder(const char *root)
-{
-	const int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
 static int enable_parse(int argc, char **argv, struct enable_options *options)
 {
 	struct arguments a = { argv[0], argc, argv, 1, NULL };
+	struct stat st = { 0 };
 
 	while (option_next(&a)) {
 		if (option_is(&a, "--user"))
@@ -286,8 +276,9 @@ static int enable_parse(int argc, char **argv, struct enable_options *options)
 		return fail_usage("%s: --root names no folder", a.command);
 	if (options->user && options->root)
 		return fail_usage("%s: --user and --root exclude each other", a.command);
-	if (options->root && !enable_is_folder(options->root))
-		return fail_usage("%s: --root %s: %s", a.command, options->root, strerror(errno));
+	if (options->root && (stat(options->root, &st) || !S_ISDIR(st.st_mode)))
+		return fail_usage("%s: --root %s: no folder that can be reached", a.command,
+				  options->root);
 	return a.next == argc ? 0 : fail_usage("%s takes no argument %s", a.command, argv[a.next]);
 }
 
@@ -296,13 +287,7 @@ int enable_start(int argc, char **argv)
 	struct enable_options options = { 0 };
 	int status = enable_parse(argc, argv, &options);
 
-	return status ? status : enable_command(&options);
-}
-
-int disable_start(int argc, char **argv)
-{
-	struct enable_options options = { 0 };
-	int status = enable_parse(argc, argv, &options);
-
-	return status ? status : disable_command(&options);
+	if (status)
+		return status;
+	return strcmp(argv[0], "enable") ? disable_command(&options) : enable_command(&options);
 }

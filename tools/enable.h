@@ -8,9 +8,8 @@
  * Without --root, OPENCL_LAYERS is set as well if this machine's loader reads no layer files.
  * `climport disable` removes the files; a file that does not exist is no error.
  *
- * Return exit statuses.
+ * argv[0] says which.  Returns an exit status.
  */
 int enable_start(int argc, char **argv);
-int disable_start(int argc, char **argv);
 
 #endif /* TOOLS_ENABLE_H */

@@ -19,32 +19,25 @@ const struct environment_variable environment_variables[] = {
 	  "drivers' own extensions stay. For programs that refuse a choice (FFmpeg)" },
 	{ "CLIMPORT_DEVICE", "layer", "a number, or a part of the name", "every device",
 	  "the device of each platform that gets the extension; together with CLIMPORT_PLATFORM, "
-	  "the "
-	  "device of that platform" },
+	  "the device of that platform" },
 	{ "CLIMPORT_DISABLE", "layer", NULL, "0",
 	  "1: the layer is loaded, and intercepts nothing" },
 	{ "CLIMPORT_LOG", "layer, library", NULL, "off",
 	  "error: a sentence for each fault, on standard error; debug: decisions as well; off, "
-	  "none or "
-	  "0: no message. Another value is taken for error" },
+	  "none or 0: no message. Another value is taken for error" },
 	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "layer", NULL, "0; 1 in ffmpeg and ffplay",
 	  "1: report cl_khr_image2d_from_buffer for devices on which the extension works for "
-	  "imports, "
-	  "though not for ordinary buffers" },
+	  "imports, though not for ordinary buffers" },
 	{ "CLIMPORT_PROBE", "layer", NULL,
 	  "climport-probe; off once the program has entered a seccomp filter",
-	  "who tests a driver of which no result is kept: climport-probe, which is not "
-	  "started "
+	  "who tests a driver of which no result is kept: climport-probe, which is not started "
 	  "after chroot(). off: nobody, so names are missing and imports fail, for services whose "
-	  "seccomp "
-	  "filter kills for a new process. here: the caller, which may crash or hang with the "
-	  "driver" },
+	  "seccomp filter kills for a new process. here: the caller, which may crash or hang with "
+	  "the driver" },
 	{ "CLIMPORT_VERIFY", "layer", NULL, "0",
 	  "1: each import proves itself with data before the program gets it: kernels write to "
-	  "four "
-	  "bytes at its beginning, middle and end, which get their old values back; nobody else "
-	  "may use the memory meanwhile. For bug "
-	  "reports" },
+	  "four bytes at its beginning, middle and end, which get their old values back; nobody "
+	  "else may use the memory meanwhile. For bug reports" },
 	{ "CLIMPORT_LIBRARY", "Python", "a file", "libclimport.so.0",
 	  "the library of the Python package" },
 	{ "CLIMPORT_NUMBA_VMM", "Python", NULL, "0",
@@ -75,8 +68,7 @@ const struct environment_variable environment_variables[] = {
 	  "how long a thread with messages under way looks for work before the thread sleeps" },
 	{ "CLIMPORT_CONFORM_EXACT", "conform", NULL, "0",
 	  "1: where the extension's text is open, only what climport does is right; also makes "
-	  "calls "
-	  "that may crash other drivers" },
+	  "calls that may crash other drivers" },
 	{ "OPENCL_LAYERS", "tool, and the loader", "a list of files, with colons", "none",
 	  "the loader's layers, so that no path can contain a colon; the last layer is outermost" },
 	{ "OCL_ICD_VENDORS", "tool, and the loader", "a folder; ocl-icd: a file or library, too",
@@ -100,8 +92,8 @@ const struct environment_variable environment_variables[] = {
 	{ "NO_COLOR", "tool", "any text", "not set",
 	  "set, and not empty: no colours on a terminal. Elsewhere there are none" },
 	{ "LD_PRELOAD", "layer, and the dynamic linker", "a list of files", "none",
-	  "a probe process has these libraries, unless a runtime of a sanitizer or of "
-	  "valgrind is among them, and results of self-tests hold for them" },
+	  "a probe process has these libraries, unless a runtime of a sanitizer or of valgrind is "
+	  "among them, and results of self-tests hold for them" },
 	{ "LD_LIBRARY_PATH", "tool, and the dynamic linker", "a list of folders, with colons",
 	  "none", "climport run adds the folder of a libOpenCL.so with clImportMemoryARM" },
 	{ "TERM", "tool", "a terminal's name", "none", "not set, or dumb: no colours" },

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +20,6 @@ struct info_state {
 	struct info_shared *shared;
 	int died;      /* the last child; 0: it ended well */
 	char how[320]; /* "died of SIGABRT (Aborted) in clGetDeviceIDs" */
-	bool failed;
 };
 
 static void info_wait(struct info_state *state, pid_t child)
@@ -42,13 +42,17 @@ static void info_wait(struct info_state *state, pid_t child)
 /* False, with a message: no process can be started. */
 static bool info_run(struct info_state *state, size_t first, size_t count)
 {
+	struct info_shared *shared = state->shared;
+	const size_t platforms = shared->platform_count, devices = shared->device_count;
 	pid_t child;
 
-	state->shared->ended = false;
+	shared->ended = false;
 	fflush(NULL);
 	child = fork();
-	if (!child)
-		exit(info_part(state->options, &state->drivers, first, count, state->shared));
+	if (!child) {
+		info_part(state->options, &state->drivers, first, count, shared);
+		exit(0);
+	}
 	if (child < 0) {
 		terminal_line(stderr, 4, "climport: info: no process for the drivers: %s",
 			      strerror(errno));
@@ -56,9 +60,12 @@ static bool info_run(struct info_state *state, size_t first, size_t count)
 	}
 	info_wait(state, child);
 	/* All results are there, but programs end as this process did. */
-	if (state->shared->ended && state->died) {
-		state->failed = true;
+	if (shared->ended && state->died) {
+		shared->failed = true;
 		terminal_line(stderr, 4, "climport: info: the drivers' process %s", state->how);
+	} else if (!shared->ended) { /* half of a platform is not printed */
+		shared->platform_count = platforms;
+		shared->device_count = devices;
 	}
 	return true;
 }
@@ -86,25 +93,22 @@ static bool info_run_alone(struct info_state *state, size_t number)
 	return true;
 }
 
-static bool info_print(struct info_state *state)
+static bool info_run_all(struct info_state *state)
 {
-	const struct info_form *form = state->options->form;
+	struct info_shared *shared = state->shared;
 	const size_t count = state->drivers.count;
-	bool started;
+	bool started = info_run(state, 0, count);
 
-	if (form->begin)
-		form->begin();
-	started = info_run(state, 0, count);
-	if (started && !state->shared->ended) {
-		state->failed = true;
-		if (count == 1)
-			info_note_death(state, 0);
-		else
-			form->alone(state->how);
-		for (size_t i = 0; count > 1 && i < count && started; i++)
-			started = info_run_alone(state, i);
+	if (!started || shared->ended)
+		return started;
+	shared->failed = true;
+	if (count == 1) {
+		info_note_death(state, 0);
+		return true;
 	}
-	form->end(&state->drivers, state->shared->why);
+	snprintf(shared->alone, sizeof(shared->alone), "%s", state->how);
+	for (size_t i = 0; i < count && started; i++)
+		started = info_run_alone(state, i);
 	return started;
 }
 
@@ -118,7 +122,7 @@ static int info_parse(int argc, char **argv, struct info_options *options)
 								 : NULL;
 
 		if (option_is(&a, "--json"))
-			options->form = &info_json;
+			options->print = info_json;
 		else if (option_is(&a, "--env"))
 			return fail_usage("info: --env stands alone");
 		else if (!value)
@@ -135,11 +139,11 @@ static void info_explain(const struct info_state *state)
 	const struct info_options *o = state->options;
 	const char *place = state->drivers.place;
 
-	if (state->shared->devices || state->failed || state->shared->failed)
+	if (state->shared->device_count || state->shared->failed)
 		return;
-	if (!state->shared->platforms && state->drivers.count)
+	if (!state->shared->any && state->drivers.count)
 		terminal_line(stderr, 4, "climport: info: no driver of %s gives a platform", place);
-	else if (!state->shared->platforms)
+	else if (!state->shared->any)
 		terminal_line(stderr, 4,
 			      "climport: no OpenCL platform is installed, as %s names none; "
 			      "Debian's package pocl-opencl-icd is one for any CPU",
@@ -153,7 +157,7 @@ static void info_explain(const struct info_state *state)
 
 int info_command(int argc, char **argv)
 {
-	struct info_options options = { .form = &info_text };
+	struct info_options options = { .print = info_text };
 	struct info_state state = { .options = &options };
 	int status = info_parse(argc, argv, &options);
 	size_t size;
@@ -167,14 +171,10 @@ int info_command(int argc, char **argv)
 		terminal_line(stderr, 4, "climport: info: %s", strerror(errno));
 		return 1;
 	}
-	state.failed |= !info_print(&state);
+	state.shared->failed |= !info_run_all(&state);
+	options.print(state.shared, &state.drivers);
 	info_explain(&state);
-	status = state.failed || state.shared->failed || !state.shared->devices;
-	if (state.shared->unwritten) {
-		terminal_line(stderr, 4, "climport: what is printed cannot be written: %s",
-			      strerror(state.shared->unwritten));
-		status = WRONG_USAGE;
-	}
+	status = state.shared->failed || !state.shared->device_count;
 	drivers_free(&state.drivers);
 	munmap(state.shared, size);
 	return status;

@@ -98,11 +98,11 @@ static int can_be_loaded(const char *layer)
 	void *loaded;
 
 	if (strchr(layer, ':')) {
-		terminal_line(stderr, 4,
-			      "climport: the layer is at %s, and a colon separates two paths in "
-			      "OPENCL_LAYERS; install or build climport in a folder without a "
-			      "colon",
-			      layer);
+		terminal_line(
+			stderr, 4,
+			"climport: the layer is at %s, and a colon separates two paths in "
+			"OPENCL_LAYERS; install or build climport in a folder without a colon",
+			layer);
 		return 0;
 	}
 	loaded = dlopen(layer, RTLD_LAZY | RTLD_LOCAL);
@@ -111,22 +111,28 @@ static int can_be_loaded(const char *layer)
 	return loaded != NULL;
 }
 
-int enable_layer(void)
+/* Sets a variable to a list: a colon is between the two, unless one is empty or NULL. */
+static int paths_set(const char *variable, const char *first, const char *second)
 {
-	const char *layer = path_layer(), *others = getenv("OPENCL_LAYERS");
+	const bool both = first && *first && second && *second;
 	char *list;
 	int done;
 
-	if (!layer || !can_be_loaded(layer))
-		return 0;
-	if (list_has(others, layer))
-		return 1;
-	if (asprintf(&list, "%s%s%s", layer, others && *others ? ":" : "", others ? others : "") <
+	if (asprintf(&list, "%s%s%s", first ? first : "", both ? ":" : "", second ? second : "") <
 	    0)
 		return 0;
-	done = !setenv("OPENCL_LAYERS", list, 1);
+	done = !setenv(variable, list, 1);
 	free(list);
 	return done;
+}
+
+int enable_layer(void)
+{
+	const char *layer = path_layer(), *others = getenv("OPENCL_LAYERS");
+
+	if (!layer || !can_be_loaded(layer))
+		return 0;
+	return list_has(others, layer) || paths_set("OPENCL_LAYERS", layer, others);
 }
 
 /*
@@ -144,19 +150,11 @@ static bool paths_may_stand_in(void)
 int enable_symbol(void)
 {
 	static char folder[PATH_MAX];
-	const char *others = getenv("LD_LIBRARY_PATH");
-	char *list;
-	int done;
 
 	if (!paths_find(folder, "../import/opencl", LAYERDIR_FROM_BIN "/opencl") ||
 	    !paths_may_stand_in())
 		return 1;
-	if (asprintf(&list, "%s%s%s", others ? others : "", others && *others ? ":" : "", folder) <
-	    0)
-		return 0;
-	done = !setenv("LD_LIBRARY_PATH", list, 1);
-	free(list);
-	return done;
+	return paths_set("LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"), folder);
 }
 
 bool loader_knows(const char *variable)

@@ -164,7 +164,7 @@ int diag_of(const char *peer)
 	int status;
 
 	EXPECT(out != NULL);
-	status = diag_command(TREE, peer, out);
+	status = diag_command(TREE, peer, false, out);
 	fclose(out);
 	return status;
 }

@@ -79,46 +79,57 @@ TEST(ratio, "The spread of a ratio is where it lies if both sides are anywhere i
 	EXPECT_EQ(ratio.runs, 5);
 }
 
-/* From 4 KiB to 16 MiB, each size four times the last; the import @ratio times as fast. */
-static struct bench_crossing bench_crossing_of(struct bench_figure (*figure)(double), double ratio)
+struct bench_rows {
+	struct bench_row list[16];
+	size_t count;
+};
+
+static void bench_rows_add(struct bench_rows *rows, size_t size, struct bench_figure write,
+			   struct bench_figure import)
 {
-	struct bench_crossing crossing = { 0 };
-
-	for (size_t size = 4096; size <= 16 * MIB; size *= 4) {
-		const double seconds = (double)size * 1e-9;
-		const struct bench_figure write = figure(seconds), import = figure(seconds / ratio);
-
-		bench_crossing_add(&crossing, size, &write, &import);
-	}
-	return crossing;
+	rows->list[rows->count++] =
+		(struct bench_row){ size, { [BENCH_WRITE] = write, [BENCH_IMPORT] = import } };
 }
 
-TEST(wins,
-     "Imports that are faster at every size win at every size, with the ratio of the largest.")
+static char *bench_rows_judge(const struct bench_rows *rows)
 {
-	const struct bench_crossing crossing = bench_crossing_of(bench_figure_quiet, 2);
+	return bench_verdict("an import", BENCH_IMPORT, rows->list, rows->count);
+}
 
-	EXPECT_EQ(crossing.wins, 4096);
-	EXPECT(bench_says(bench_verdict("an import", &crossing),
-			  "an import wins at every size, from 4 KiB on; at 16 MiB it is 2 ("));
+/* From 4 KiB to 16 MiB, each size four times the last; the import @ratio times as fast. */
+static struct bench_rows bench_rows_of(struct bench_figure (*figure)(double), double ratio)
+{
+	struct bench_rows rows = { 0 };
+
+	for (size_t size = 4096; size <= 16 * MIB; size *= 4)
+		bench_rows_add(&rows, size, figure((double)size * 1e-9),
+			       figure((double)size * 1e-9 / ratio));
+	return rows;
+}
+
+TEST(wins, "Imports that are faster at every size win from the smallest on, with the ratio of the "
+	   "largest.")
+{
+	const struct bench_rows rows = bench_rows_of(bench_figure_quiet, 2);
+
+	EXPECT(bench_says(bench_rows_judge(&rows),
+			  "an import wins from 4 KiB on; at 16 MiB it is 2 ("));
 }
 
 TEST(loses, "Imports that are slower at every size win at no size.")
 {
-	const struct bench_crossing crossing = bench_crossing_of(bench_figure_quiet, 0.5);
+	const struct bench_rows rows = bench_rows_of(bench_figure_quiet, 0.5);
 
-	EXPECT_EQ(crossing.wins, 0);
-	EXPECT(bench_says(bench_verdict("an import", &crossing),
+	EXPECT(bench_says(bench_rows_judge(&rows),
 			  "an import wins at no size; at 16 MiB it takes 2 ("));
 }
 
 TEST(noise, "If the spreads of both meet, there is no verdict, however far apart the medians are.")
 {
-	const struct bench_crossing crossing = bench_crossing_of(bench_figure_noisy, 2);
+	const struct bench_rows rows = bench_rows_of(bench_figure_noisy, 2);
 
-	EXPECT_EQ(crossing.wins, 0);
 	EXPECT(bench_says(
-		bench_verdict("an import", &crossing),
+		bench_rows_judge(&rows),
 		"whether an import wins is not known: at 16 MiB the middle half of the runs "
 		"took"));
 }
@@ -126,54 +137,44 @@ TEST(noise, "If the spreads of both meet, there is no verdict, however far apart
 TEST(spikes, "One slow run of three spreads the figure, so that no verdict comes of two runs.")
 {
 	const double spikes[] = { 1, 9, 9 }, quiet[] = { 5, 5, 5 };
-	const struct bench_figure write = bench_figure_made(spikes, 3),
-				  import = bench_figure_made(quiet, 3);
-	struct bench_crossing crossing = { 0 };
+	struct bench_rows rows = { 0 };
 
-	bench_crossing_add(&crossing, 16 * MIB, &write, &import);
-	EXPECT(bench_says(bench_verdict("an import", &crossing), "is not known: at 16 MiB"));
+	bench_rows_add(&rows, 16 * MIB, bench_figure_made(spikes, 3), bench_figure_made(quiet, 3));
+	EXPECT(bench_says(bench_rows_judge(&rows), "is not known: at 16 MiB"));
 }
 
 TEST(few_runs, "Two runs are no comparison, however far apart the figures are.")
 {
 	const double slow[] = { 9, 9 }, fast[] = { 1, 1 };
-	const struct bench_figure write = bench_figure_made(slow, 2),
-				  import = bench_figure_made(fast, 2);
-	struct bench_crossing crossing = { 0 };
+	struct bench_rows rows = { 0 };
 
-	bench_crossing_add(&crossing, MIB, &write, &import);
-	EXPECT_EQ(crossing.wins, 0);
-	EXPECT(bench_says(bench_verdict("an import", &crossing),
-			  "at 1 MiB there was time for 2 of the 3 runs"));
+	bench_rows_add(&rows, MIB, bench_figure_made(slow, 2), bench_figure_made(fast, 2));
+	EXPECT(bench_says(bench_rows_judge(&rows), "at 1 MiB there was time for 2 of the 3 runs"));
 }
 
 TEST(crossing, "Imports win from the size after the last size at which they do not.")
 {
 	const struct bench_figure slow = bench_figure_quiet(2), fast = bench_figure_quiet(1);
-	const struct bench_figure noisy = bench_figure_noisy(1);
-	struct bench_crossing crossing = { 0 };
+	struct bench_rows rows = { 0 };
 
-	bench_crossing_add(&crossing, MIB, &slow, &fast);
-	bench_crossing_add(&crossing, 2 * MIB, &slow, &noisy);
-	EXPECT_EQ(crossing.wins, 0);
-	bench_crossing_add(&crossing, 4 * MIB, &slow, &fast);
-	bench_crossing_add(&crossing, 8 * MIB, &slow, &fast);
-	EXPECT_EQ(crossing.wins, 4 * MIB);
-	EXPECT(bench_says(bench_verdict("an import", &crossing), "an import wins from 4 MiB on;"));
-	bench_crossing_add(&crossing, 16 * MIB, &fast, &slow);
-	EXPECT(bench_says(bench_verdict("an import", &crossing),
+	bench_rows_add(&rows, MIB, slow, fast);
+	bench_rows_add(&rows, 2 * MIB, slow, bench_figure_noisy(1));
+	EXPECT(bench_says(bench_rows_judge(&rows), "is not known: at 2 MiB"));
+	bench_rows_add(&rows, 4 * MIB, slow, fast);
+	bench_rows_add(&rows, 8 * MIB, slow, fast);
+	EXPECT(bench_says(bench_rows_judge(&rows), "an import wins from 4 MiB on;"));
+	bench_rows_add(&rows, 16 * MIB, fast, slow);
+	EXPECT(bench_says(bench_rows_judge(&rows),
 			  "wins at some sizes, and not at the largest; at 16 MiB"));
 }
 
 TEST(unmeasured, "A size that was not measured says nothing.")
 {
 	const struct bench_figure slow = bench_figure_quiet(2), fast = bench_figure_quiet(1);
-	const struct bench_figure nothing = bench_figure_of(NULL, 0);
-	struct bench_crossing crossing = { 0 };
+	struct bench_rows rows = { 0 };
 
-	EXPECT(!bench_verdict("an import", &crossing));
-	bench_crossing_add(&crossing, MIB, &slow, &fast);
-	bench_crossing_add(&crossing, 4 * MIB, &slow, &nothing);
-	EXPECT_EQ(crossing.largest, MIB);
-	EXPECT_EQ(crossing.wins, MIB);
+	EXPECT(!bench_rows_judge(&rows));
+	bench_rows_add(&rows, MIB, slow, fast);
+	bench_rows_add(&rows, 4 * MIB, slow, bench_figure_of(NULL, 0));
+	EXPECT(bench_says(bench_rows_judge(&rows), "an import wins from 1 MiB on; at 1 MiB"));
 }

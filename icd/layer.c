@@ -55,9 +55,9 @@ static bool is_ours(const struct _cl_icd_dispatch *target)
 }
 
 /* A table longer or shorter than the header's is no error: loaders and headers differ in age. */
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatch *target,
-				      cl_uint *num_entries_ret,
-				      const struct _cl_icd_dispatch **dispatch_ret)
+static cl_int layer_init(cl_uint num_entries, const struct _cl_icd_dispatch *target,
+			 cl_uint *num_entries_ret, const struct _cl_icd_dispatch **dispatch_ret,
+			 void *caller)
 {
 	size_t entries = num_entries < LAYER_ENTRIES ? num_entries : LAYER_ENTRIES;
 
@@ -68,11 +68,20 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_
 	memcpy(&next, target, entries * sizeof(void *));
 	layer_offer(entries);
 	place_note_below();
+	place_note_loader(caller);
 	start_note_environment();
 	setting_report();
 	*num_entries_ret = entries;
 	*dispatch_ret = &offered;
 	return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatch *target,
+				      cl_uint *num_entries_ret,
+				      const struct _cl_icd_dispatch **dispatch_ret)
+{
+	return layer_init(num_entries, target, num_entries_ret, dispatch_ret,
+			  __builtin_return_address(0));
 }
 
 /* cl_properties of newer headers is a cl_ulong, zero-terminated in a list; none is known here. */
@@ -90,7 +99,8 @@ EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
 {
 	if (properties && *properties)
 		return CL_INVALID_PROPERTY;
-	return clInitLayer(num_entries, target, num_entries_ret, dispatch_ret);
+	return layer_init(num_entries, target, num_entries_ret, dispatch_ret,
+			  __builtin_return_address(0));
 }
 
 /* The library stays loaded (-z nodelete): drivers may still call its callbacks. */

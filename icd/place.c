@@ -13,7 +13,7 @@
 
 #include "icd/layer.h"
 
-static char layer[PATH_MAX], probe[PATH_MAX + 64], below[PATH_MAX];
+static char layer[PATH_MAX], probe[PATH_MAX + 64], below[PATH_MAX], loader[PATH_MAX];
 static struct stat root_file, probe_file; /* as they were */
 
 const char *place_of_layer(void)
@@ -24,6 +24,11 @@ const char *place_of_layer(void)
 const char *place_layers_below(void)
 {
 	return below;
+}
+
+const char *place_of_loader(void)
+{
+	return loader;
 }
 
 static bool place_is_same_file(const char *path, const struct stat *noted)
@@ -146,16 +151,27 @@ static void place_find_probe_by_link(void)
 	free(path);
 }
 
-__attribute__((constructor)) static void place_note(void)
+/* @path: unchanged if the file is unknown. */
+static void place_note_file_of(void *function, char path[PATH_MAX])
 {
 	Dl_info info;
-	char *path = dladdr((void *)place_of_layer, &info) && info.dli_fname
-			     ? place_absolute_path(info.dli_fname)
-			     : NULL;
+	char *found = dladdr(function, &info) && info.dli_fname
+			      ? place_absolute_path(info.dli_fname)
+			      : NULL;
 
-	if (path && strlen(path) < sizeof(layer))
-		strcpy(layer, path);
-	free(path);
+	if (found && strlen(found) < PATH_MAX)
+		strcpy(path, found);
+	free(found);
+}
+
+void place_note_loader(void *caller)
+{
+	place_note_file_of(caller, loader);
+}
+
+__attribute__((constructor)) static void place_note(void)
+{
+	place_note_file_of((void *)place_of_layer, layer);
 	if (!stat("/", &root_file) && !place_find_probe(layer))
 		place_find_probe_by_link();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The place of the layer: the layer's file with climport-probe's, and the place among the layers.  All are noted when
+ * The place of the layer: the layer's file with climport-probe's, the loader's, and the place among the layers.  All are noted when
  * the layer is loaded, so a later chdir() of the application changes none.  An absolute name is
  * noted without change: a program may begin with a filter of system calls, and the filter may kill
  * for readlink().
@@ -27,7 +27,16 @@ bool place_of_probe(char *path, size_t size);
  */
 const char *place_layers_below(void);
 
+/*
+ * The file of the program's OpenCL loader, "" if it is unknown.  Another loader may find other drivers: the one in
+ * PyOpenCL's wheel of PyPI finds PyPI's PoCL, and the system's does not.
+ */
+const char *place_of_loader(void);
+
 /* For clInitLayer(): next is known. */
 void place_note_below(void);
+
+/* For clInitLayer(): @caller is in the loader. */
+void place_note_loader(void *caller);
 
 #endif /* ICD_PLACE_H */

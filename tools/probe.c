@@ -2,11 +2,17 @@
 /*
  * climport-probe tests a driver for a process that must not: the driver may crash or hang.
  *
- *	climport-probe KEY [images]	makes the record of the platform with the key (icd/facts/facts.h)
+ *	climport-probe LOADER DRIVER KEY [images]	makes the record of the platform with the key (icd/facts/facts.h)
+ *
+ * LOADER and DRIVER are files that the program has loaded.  The system's loader may find other drivers, and the
+ * program's may find a driver only in that program: the one in PyOpenCL's wheel looks for PyPI's PoCL in the run path
+ * of Python's module.  A loader that is part of a program, or whose file is gone, cannot be loaded here, and the
+ * system's is taken.
  *
  * The record is written to the file PROBE_FD.  A worker tests one device after the other and writes down what it
  * finds.  If a device ends the worker, this process, which calls no driver, starts the next one, which goes on behind.
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -24,27 +30,56 @@
 #define PROBE_LIMIT \
 	60 /* seconds of the start of a driver, or of a test: PoCL's compiler took 21 s on a loaded machine */
 
-static cl_uint probe_get_platforms(cl_platform_id platforms[PROBE_PLATFORMS])
+struct opencl {
+	__typeof__(&clGetPlatformIDs) get_platforms;
+	__typeof__(&clGetExtensionFunctionAddressForPlatform) get_function;
+};
+
+/*
+ * A loader that names the driver without its folder gets the one that is loaded already.  The loader's functions are
+ * visible to the layer, as a program's are.
+ */
+static bool probe_load(const char *loader, const char *driver, struct opencl *opencl)
+{
+	void *library = *loader ? dlopen(loader, RTLD_NOW | RTLD_GLOBAL) : NULL;
+
+	if (*driver)
+		dlopen(driver, RTLD_LAZY | RTLD_LOCAL);
+	if (!library)
+		library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_GLOBAL);
+	if (!library)
+		return false;
+	opencl->get_platforms =
+		(__typeof__(opencl->get_platforms))dlsym(library, "clGetPlatformIDs");
+	opencl->get_function = (__typeof__(opencl->get_function))dlsym(
+		library, "clGetExtensionFunctionAddressForPlatform");
+	return opencl->get_platforms && opencl->get_function;
+}
+
+static cl_uint probe_get_platforms(const struct opencl *opencl,
+				   cl_platform_id platforms[PROBE_PLATFORMS])
 {
 	cl_uint count = 0;
 
-	if (clGetPlatformIDs(PROBE_PLATFORMS, platforms, &count))
+	if (opencl->get_platforms(PROBE_PLATFORMS, platforms, &count))
 		return 0;
 	return count < PROBE_PLATFORMS ? count : PROBE_PLATFORMS;
 }
 
-/* A worker, after one that has ended with @status.  Its own status. */
-static int probe_work(const char *key, bool with_images, int status)
+/* A worker, after one that has ended with @status.  @files: the loader and the driver.  Its own status. */
+static int probe_work(char **files, const char *key, bool with_images, int status)
 {
 	cl_platform_id platforms[PROBE_PLATFORMS];
 	cl_int err = CL_INVALID_PLATFORM;
+	struct opencl opencl;
 	cl_uint count;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the process that started this one is gone */
-	count = probe_get_platforms(platforms);
+	if (!probe_load(files[0], files[1], &opencl))
+		return PROBE_STATUS_LOST;
+	count = probe_get_platforms(&opencl, platforms);
 	for (cl_uint i = 0; i < count && err == CL_INVALID_PLATFORM; i++) {
-		probe_fn make = (probe_fn)clGetExtensionFunctionAddressForPlatform(platforms[i],
-										   PROBE_FUNCTION);
+		probe_fn make = (probe_fn)opencl.get_function(platforms[i], PROBE_FUNCTION);
 
 		if (make)
 			err = make(platforms[i], key, with_images, PROBE_FD, status);
@@ -96,7 +131,7 @@ static int probe_end_as(int status)
 }
 
 /* Until a worker has found no more devices.  A worker that begins no test shows that the driver does not start. */
-static int probe_make_facts(const char *key, bool with_images)
+static int probe_make_facts(char **files, const char *key, bool with_images)
 {
 	sigset_t child, before;
 	int status = 0;
@@ -111,7 +146,7 @@ static int probe_make_facts(const char *key, bool with_images)
 		if (!pid) {
 			sigprocmask(SIG_SETMASK, &before, NULL);
 			/* Drivers' handlers at exit have nothing to save. */
-			_exit(probe_work(key, with_images, status));
+			_exit(probe_work(files, key, with_images, status));
 		}
 		status = pid < 0 ? PROBE_STATUS_LOST << 8 : probe_wait_for_worker(pid, &child);
 		if (probe_progress().is_done)
@@ -135,8 +170,8 @@ static void probe_allow_writing(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2 && (argc != 3 || strcmp(argv[2], PROBE_WITH_IMAGES) != 0))
+	if (argc != 4 && (argc != 5 || strcmp(argv[4], PROBE_WITH_IMAGES) != 0))
 		return 2;
 	probe_allow_writing();
-	_exit(probe_make_facts(argv[1], argc == 3));
+	_exit(probe_make_facts(argv + 1, argv[3], argc == 5));
 }

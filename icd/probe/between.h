@@ -29,7 +29,7 @@
 struct between {
 	/* Set by the caller. */
 	const char *program;
-	char *argv[4], **env;
+	char *argv[6], **env;
 	void *answer;
 	size_t size; /* bytes: of the room for the answer */
 	posix_spawn_file_actions_t actions;

@@ -87,6 +87,15 @@ static bool library_of_platform(cl_platform_id platform, struct dl_find_object *
 	return false;
 }
 
+void identity_driver(cl_platform_id platform, char *path, size_t size)
+{
+	struct dl_find_object library;
+
+	*path = '\0';
+	if (library_of_platform(platform, &library))
+		snprintf(path, size, "%s", library.dlfo_link_map->l_name);
+}
+
 /* "": no library is known. */
 static char *identity_library(cl_platform_id platform)
 {

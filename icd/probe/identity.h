@@ -9,11 +9,15 @@
 #define ICD_PROBE_IDENTITY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "icd/cl_compat.h"
 
 /* Whether the process has more rights than the user: then the environment is not believed. */
 bool identity_is_privileged(void);
+
+/* The file of the driver's library, "" if it is unknown. */
+void identity_driver(cl_platform_id platform, char *path, size_t size);
 
 /*
  * The key of a platform.  Without the driver's library the key has the other parts: it tells the platforms of the

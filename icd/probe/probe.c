@@ -19,7 +19,8 @@
 #include "util/log.h"
 
 struct probe {
-	char key[20], program[PATH_MAX], layers[2 * PATH_MAX + 16];
+	char key[20], program[PATH_MAX], loader[PATH_MAX], driver[PATH_MAX],
+		layers[2 * PATH_MAX + 16];
 	struct between between;
 };
 
@@ -116,10 +117,14 @@ size_t probe_ask(cl_platform_id platform, bool with_images, void *answer, size_t
 	if (p && !identity_is_privileged() && identity_platform(platform, &key, &has_library) &&
 	    place_of_probe(p->program, sizeof(p->program))) {
 		snprintf(p->key, sizeof(p->key), "%016llx", key);
+		strcpy(p->loader, place_of_loader());
+		identity_driver(platform, p->driver, sizeof(p->driver));
 		p->between.program = p->program;
 		p->between.argv[0] = p->program;
-		p->between.argv[1] = p->key;
-		p->between.argv[2] = with_images ? images : NULL;
+		p->between.argv[1] = p->loader;
+		p->between.argv[2] = p->driver;
+		p->between.argv[3] = p->key;
+		p->between.argv[4] = with_images ? images : NULL;
 		p->between.answer = answer;
 		p->between.size = size;
 		p->between.status = -1;

@@ -5,11 +5,13 @@
  */
 #include "probe.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,45 @@ TEST(first_query,
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 	EXPECT(probe_count_kept() > 2);
+}
+
+TEST(files, "climport-probe gets the files of the program's loader and driver.")
+{
+	char script[1024];
+	Dl_info loader;
+
+	EXPECT(dladdr((void *)clGetPlatformIDs, &loader));
+	snprintf(script, sizeof(script),
+		 "[ \"$1\" -ef %s ] && [ \"$2\" -ef " STUB_PATH " ] && exec " PROBE_ANSWERS,
+		 loader.dli_fname);
+	probe_create_cache();
+	probe_install_layer(script);
+	EXPECT_EQ(probe_run_answered(probe_query_with_installed), 0);
+}
+
+/* The file for the loader has the driver's name alone, and this program has loaded the driver. */
+static int query_driver_by_name(void)
+{
+	char vendors[128], file[160];
+	FILE *icd;
+
+	snprintf(vendors, sizeof(vendors), "%s/vendors", probe_cache);
+	snprintf(file, sizeof(file), "%s/stub.icd", vendors);
+	mkdir(vendors, 0700);
+	icd = fopen(file, "we");
+	if (!icd || !dlopen(STUB_PATH, RTLD_NOW | RTLD_LOCAL))
+		return 1;
+	fprintf(icd, "%s\n", strrchr(STUB_PATH, '/') + 1);
+	fclose(icd);
+	setenv("OCL_ICD_VENDORS", vendors, 1);
+	return probe_query_platform();
+}
+
+TEST(driver_by_name,
+     "A driver that the loader finds only because the program has loaded it is tested, too.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(query_driver_by_name), 0);
 }
 
 typedef __typeof__(&clImportMemoryARM) import_function;

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from . import _arrays, _library
 
-__all__ = ["Export", "export", "version"]
+__all__ = ["Export", "__version__", "export", "version"]
+
+__version__ = "0.2.0"
 
 
 class Export(NamedTuple):

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """libclimport's functions, as <CL/climport.h> declares the functions.
 
-The dynamic linker finds libclimport.so.0; CLIMPORT_LIBRARY names another file.  A failed function
-raises OSError, whose text is the library's sentence.
+The wheel has libclimport.so.0, else the dynamic linker finds it; CLIMPORT_LIBRARY names another file.
+A failed function raises OSError, whose text is the library's sentence.
 """
 import ctypes
 import errno
 import os
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from typing import Any
+
+# What the wheel brings, as `cmake --install` installs it.
+PREFIX = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_prefix")
 
 HOST, DEVICE = 0, 1
 READ_ONLY = 1
@@ -56,10 +59,15 @@ def _check_version(library: ctypes.CDLL) -> None:
                           f"and this package is for {MAJOR}.{MINOR}")
 
 
+def _name() -> str:
+    own = os.path.join(PREFIX, "lib", "libclimport.so.0")
+    return os.environ.get("CLIMPORT_LIBRARY") or (
+        own if os.path.exists(own) else "libclimport.so.0")
+
+
 def _load() -> ctypes.CDLL:
-    name = os.environ.get("CLIMPORT_LIBRARY") or "libclimport.so.0"
     try:
-        library = ctypes.CDLL(name)
+        library = ctypes.CDLL(_name())
     except OSError as error:
         raise ImportError(f"{error}: install climport, or set CLIMPORT_LIBRARY") from error
     _declare(library, "climport_version", c_uint32)

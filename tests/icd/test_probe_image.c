@@ -183,7 +183,7 @@ static void image_open_with(const char *record, const char *script)
 	char counting[1024];
 
 	snprintf(counting, sizeof(counting),
-		 "if test $# = 1; then %s; exit; fi; echo ran >> $XDG_CACHE_HOME/ran; %s", record,
+		 "if test $# = 3; then %s; exit; fi; echo ran >> $XDG_CACHE_HOME/ran; %s", record,
 		 script);
 	probe_create_cache();
 	probe_install_layer(counting);

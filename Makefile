@@ -17,7 +17,8 @@
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
-# make packages   Debian's packages and the Python wheel, in build/packages
+# make packages   Debian's packages, in build/packages
+# make wheel   the Python wheel with binaries, in build/wheel: as root, with a fresh Debian 12 of 500 MB
 # make bench  speed, as ratios, and instructions of calls
 # make measure-house   how large the product is, its include cycles, and the functions that a call runs:
 #             docs/measured/house.txt
@@ -27,7 +28,7 @@ TESTS := $(shell expr 2 \* $(JOBS))
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo packages dkms conform check check-long check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
+.PHONY: all demo packages wheel dkms conform check check-long check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
 
 all: build/release
 
@@ -50,6 +51,10 @@ build/%: FORCE
 packages:
 	@tools/install-deps packages
 	tools/packages build/packages
+
+wheel:
+	@tools/install-deps wheel
+	tools/wheel build/wheel
 
 demo: NEEDS := demo
 demo: CONFIGURE := $(examples)

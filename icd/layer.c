@@ -11,7 +11,6 @@
 #include "icd/config.h"
 #include "icd/info_answer.h"
 #include "icd/place.h"
-#include "icd/start.h"
 #include "util/setting.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -69,7 +68,6 @@ static cl_int layer_init(cl_uint num_entries, const struct _cl_icd_dispatch *tar
 	layer_offer(entries);
 	place_note_below();
 	place_note_loader(caller);
-	start_note_environment();
 	setting_report();
 	*num_entries_ret = entries;
 	*dispatch_ret = &offered;

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <link.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,16 +56,12 @@ static bool place_is_layer(const char *name)
 
 static bool place_has_next(const struct dl_phdr_info *info)
 {
-	for (size_t s = 0; s < info->dlpi_phnum; s++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[s];
-		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+	struct dl_find_object library;
 
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
-			continue;
-		for (size_t i = 0; i < LAYER_ENTRIES; i++)
-			if ((uintptr_t)layer_slot(&next, i) - start < segment->p_memsz)
-				return true;
-	}
+	for (size_t i = 0; i < LAYER_ENTRIES; i++)
+		if (!_dl_find_object(layer_slot(&next, i), &library) &&
+		    library.dlfo_link_map->l_addr == info->dlpi_addr)
+			return true;
 	return false;
 }
 

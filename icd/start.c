@@ -9,7 +9,7 @@
 
 #include "icd/text.h"
 
-static atomic_bool start_is_noted, start_differs;
+static atomic_bool start_differs;
 static unsigned long long start_noted;
 
 /* The value in "NAME=VALUE", or NULL: another variable. */
@@ -90,16 +90,14 @@ unsigned long long start_sum(void)
 	return sum;
 }
 
-void start_note_environment(void)
+__attribute__((constructor)) static void start_note(void)
 {
-	if (!atomic_load(&start_is_noted))
-		start_noted = start_sum();
-	atomic_store(&start_is_noted, true);
+	start_noted = start_sum();
 }
 
 bool start_is_changed(void)
 {
-	if (!atomic_load(&start_is_noted) || start_sum() != start_noted)
+	if (start_sum() != start_noted)
 		atomic_store(&start_differs, true);
 	return atomic_load(&start_differs);
 }

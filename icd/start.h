@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment by which drivers, and the layer, choose devices and ways of work, when the loader started the
+ * The environment by which drivers, and the layer, choose devices and ways of work, when the loader loaded the
  * layer.  Programs change the environment later.  Drivers read some variables early and some late, so
  * nobody knows with which variables the drivers of such a process work.
  *
- * The environment is looked at when the layer starts, and when a key of a record is made, and never in
+ * The environment is looked at when the layer is loaded, and when a key of a record is made, and never in
  * calls of the application that need no key: a thread may be changing the environment.
  */
 #ifndef ICD_START_H
@@ -12,11 +12,8 @@
 
 #include <stdbool.h>
 
-/* For clInitLayer(). */
-void start_note_environment(void);
-
 /*
- * Whether the program has changed a variable that counts since the loader started the layer; true from
+ * Whether the program has changed a variable that counts since the layer was loaded; true from
  * then on.  No kept record is of use for such a process.
  */
 bool start_is_changed(void);

@@ -29,6 +29,7 @@
 #define PROBE_PLATFORMS 64
 #define PROBE_LIMIT \
 	60 /* seconds of the start of a driver, or of a test: PoCL's compiler took 21 s on a loaded machine */
+#define PROBE_DYING 2 /* seconds: of a process with much memory on a loaded machine, rather less */
 
 struct opencl {
 	__typeof__(&clGetPlatformIDs) get_platforms;
@@ -94,11 +95,14 @@ static struct probe_progress probe_progress(void)
 	struct probe_progress progress = { 0, 0 };
 
 	if (pread(PROBE_FD, &progress, sizeof(progress), 0) != sizeof(progress))
-		progress.is_done = 0;
+		progress.layout = 0;
 	return progress;
 }
 
-/* The status of a worker.  A driver may block all signals: a worker that makes no progress is killed. */
+/*
+ * The status of a worker.  A driver may block all signals: a worker that makes no progress is killed.  One that the
+ * kernel does not let go, for a broken device perhaps, is left alone.
+ */
 static int probe_wait_for_worker(pid_t pid, const sigset_t *child)
 {
 	const struct timespec second = { 1, 0 };
@@ -114,7 +118,8 @@ static int probe_wait_for_worker(pid_t pid, const sigset_t *child)
 		steps = probe_progress().steps;
 	}
 	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
+	for (int left = PROBE_DYING; left && waitpid(pid, &status, WNOHANG) != pid; left--)
+		sigtimedwait(child, NULL, &second);
 	return PROBE_STATUS_HANGS;
 }
 
@@ -149,7 +154,7 @@ static int probe_make_facts(char **files, const char *key, bool with_images)
 			_exit(probe_work(files, key, with_images, status));
 		}
 		status = pid < 0 ? PROBE_STATUS_LOST << 8 : probe_wait_for_worker(pid, &child);
-		if (probe_progress().is_done)
+		if (probe_progress().layout)
 			return 0;
 		if (probe_progress().steps == steps)
 			return probe_end_as(status);

@@ -19,45 +19,21 @@ static unsigned long long facts_sum(const struct facts_record *record)
 
 void facts_seal(struct facts_record *record)
 {
-	record->layout = FACTS_LAYOUT;
+	record->is_whole = record->has_images = record->is_best = record->count;
+	record->has_died = false;
+	for (unsigned int i = 0; i < record->count; i++) {
+		record->is_whole &= !record->device[i].is_unknown;
+		record->has_images &= record->device[i].has_images;
+		record->is_best &= record->device[i].is_best;
+		record->has_died |= record->device[i].has_died;
+	}
+	record->progress.layout = FACTS_LAYOUT;
 	record->sum = facts_sum(record);
 }
 
 bool facts_are_valid(const struct facts_record *record, size_t size)
 {
-	return size >= offsetof(struct facts_record, device) && record->layout == FACTS_LAYOUT &&
-	       record->count <= FACTS_DEVICES && size == facts_size(record) &&
-	       record->sum == facts_sum(record);
-}
-
-bool facts_are_whole(const struct facts_record *record)
-{
-	for (unsigned int i = 0; i < record->count; i++)
-		if (record->device[i].is_unknown)
-			return false;
-	return record->count;
-}
-
-bool facts_have_images(const struct facts_record *record)
-{
-	for (unsigned int i = 0; i < record->count; i++)
-		if (!record->device[i].has_images)
-			return false;
-	return record->count;
-}
-
-bool facts_have_died(const struct facts_record *record)
-{
-	for (unsigned int i = 0; i < record->count; i++)
-		if (record->device[i].has_died)
-			return true;
-	return false;
-}
-
-bool facts_are_best(const struct facts_record *record)
-{
-	for (unsigned int i = 0; i < record->count; i++)
-		if (!record->device[i].is_best)
-			return false;
-	return record->count;
+	return size >= offsetof(struct facts_record, device) &&
+	       record->progress.layout == FACTS_LAYOUT && record->count <= FACTS_DEVICES &&
+	       size == facts_size(record) && record->sum == facts_sum(record);
 }

@@ -12,6 +12,7 @@
 
 #include "icd/facts/host_rule.h"
 #include "icd/facts/image_rule.h"
+#include "icd/probe/interface.h"
 #include "import/import.h"
 
 #define FACTS_DEVICES 64
@@ -19,20 +20,20 @@
 #define FACTS_WHY_SIZE 192
 #define FACTS_NAME_SIZE 128
 
-#define FACTS_REVISION 5 /* of the tests: with a new number every driver is tested again */
+#define FACTS_REVISION 6 /* of the tests: with a new number every driver is tested again */
 #define FACTS_LAYOUT ((unsigned int)(FACTS_REVISION << 16 | sizeof(struct facts)))
 
 /* How a device takes a type of memory. */
 struct facts_type {
 	char method
 		[FACTS_METHOD_SIZE]; /* a method's name, or "-": the device takes no such memory */
-	size_t align;		     /* bytes: of addresses and sizes */
-	char why[FACTS_WHY_SIZE];    /* a sentence */
+	size_t align;		     /* bytes: of addresses and sizes that are proved zero copy */
+	bool is_reason; /* of a refusal: @why is the reason for people, whatever later methods say */
+	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
 };
 
 struct facts {
 	char name[FACTS_NAME_SIZE]; /* of device and driver: another may have come in its place */
-	bool is_tested; /* the tests that a driver survives are done: what follows is known */
 	struct facts_type type[IMPORT_TYPES];
 	bool is_unknown; /* something could not be tested now, perhaps a type that is not taken */
 	bool is_best; /* nothing better can be hoped for: a library, a device file or huge pages */
@@ -45,17 +46,22 @@ struct facts {
 	bool takes_large; /* of the method opaque_fd: large allocations of the device's own memory */
 	char large_why[FACTS_WHY_SIZE]; /* part of a sentence, if they are refused */
 	bool has_died;			/* the driver died or hung in the tests */
-	char ended[FACTS_WHY_SIZE];	/* a sentence: how others ended the tests; "": not at all */
-	unsigned int begun;		/* tests that the driver may not survive */
+	unsigned int begun; /* the next test that the driver may not survive: method_danger() */
+	bool is_tested; /* the tests that a driver survives are done.  Last: it is written last */
 };
 
 struct facts_record {
-	unsigned int steps;	   /* with the next: struct probe_progress */
-	unsigned int layout;	   /* FACTS_LAYOUT: the record is sealed */
-	unsigned long long sum;	   /* of what follows */
-	unsigned long long limits; /* identity_limits() of the tests */
-	unsigned int count;	   /* of devices; those behind are unknown */
-	bool is_open;		   /* the last device's tests have not ended */
+	struct probe_progress progress; /* with FACTS_LAYOUT the record is sealed */
+	struct facts_record *older;	/* in the store alone: threads may still read it */
+	unsigned long long sum;		/* of what follows */
+	unsigned long long limits;	/* identity_limits() of the tests */
+	unsigned int count;		/* of devices; those behind are unknown */
+	bool is_open;			/* the last device's tests have not ended */
+	/* By facts_seal(), of all devices, of which there is one: */
+	bool is_whole;	 /* nothing is unknown but images: others are not kept */
+	bool has_images; /* images are tested */
+	bool is_best;	 /* nothing better can be hoped for */
+	bool has_died;	 /* of any device */
 	struct facts device[FACTS_DEVICES];
 };
 
@@ -67,17 +73,5 @@ size_t facts_size(const struct facts_record *record);
 
 /* Whether @size bytes are a sealed record. */
 bool facts_are_valid(const struct facts_record *record, size_t size);
-
-/* Whether nothing is unknown in a record but images: others are not kept. */
-bool facts_are_whole(const struct facts_record *record);
-
-/* Whether images have been tested. */
-bool facts_have_images(const struct facts_record *record);
-
-/* Whether the driver died or hung in a test. */
-bool facts_have_died(const struct facts_record *record);
-
-/* Whether nothing better can be hoped for. */
-bool facts_are_best(const struct facts_record *record);
 
 #endif /* ICD_FACTS_FACTS_H */

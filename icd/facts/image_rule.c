@@ -14,18 +14,18 @@ static void image_rule_compare(const struct image_rule *rule, const struct image
 			       char *property, size_t size)
 {
 	const unsigned int number = (unsigned int)__builtin_ctzl(image->pixel);
-	const unsigned int align = number < IMAGE_PIXELS ? rule->align[number] : 0;
+	const unsigned int unit = number < IMAGE_PIXELS ? rule->unit[number] : 0;
 
 	*property = '\0';
-	if (!align)
+	if (!unit)
 		snprintf(property, size, " with pixels of %zu bytes", image->pixel);
-	else if ((uintptr_t)image->addr % align)
+	else if ((uintptr_t)image->addr % unit || (uintptr_t)image->addr % rule->align)
 		snprintf(property, size, " at %p", image->addr);
 	else if (!(rule->accesses & 1u << host_rule_access(image->flags)))
 		snprintf(property, size, " with %s", cl_mem_flags_names(image->flags));
 	else if (image->width > rule->width || image->height > rule->height)
 		snprintf(property, size, " of %zux%zu", image->width, image->height);
-	else if (image->is_2d && (!rule->pitch[number] || image->pitch % rule->pitch[number]))
+	else if (image->is_2d && image->pitch % unit)
 		snprintf(property, size, " with rows of %zu bytes", image->pitch);
 }
 

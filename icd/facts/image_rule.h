@@ -50,11 +50,12 @@ enum image_found {
 struct image_rule {
 	enum image_found found;
 	/* Of IMAGE_ZERO_COPY. */
-	bool is_all;			  /* all images: those below are examples */
-	unsigned int width, height;	  /* pixels: the largest */
-	unsigned int accesses;		  /* 1 << host_rule_access() */
-	unsigned int align[IMAGE_PIXELS]; /* bytes: of the memory's address; 0: no such pixels */
-	unsigned int pitch[IMAGE_PIXELS]; /* bytes: of rows, with a gap behind or without */
+	bool is_all;		    /* all images: those below are examples */
+	unsigned int width, height; /* pixels: the largest */
+	unsigned int accesses;	    /* 1 << host_rule_access() */
+	unsigned int align;	    /* bytes: of the memory's address */
+	/* Bytes: of the address, too, and of rows, with a gap behind or without.  0: no such pixels. */
+	unsigned int unit[IMAGE_PIXELS];
 };
 
 /* An image to be made. */

@@ -73,7 +73,14 @@ static bool kept_is_record(int fd, struct facts_record *record)
 	const ssize_t n = read(fd, record, sizeof(*record));
 
 	return n > 0 && facts_are_valid(record, (size_t)n) &&
-	       (!facts_have_died(record) || record->limits == identity_limits());
+	       (!record->has_died || record->limits == identity_limits());
+}
+
+/* Else each process would make a record, for itself. */
+static bool kept_can_write(char *path)
+{
+	*strrchr(path, '/') = '\0';
+	return !faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
 }
 
 /* If the path is a FIFO, open() must not wait for a writer. */
@@ -83,11 +90,13 @@ struct facts_record *kept_read(unsigned long long key, bool *is_recent)
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 	struct facts_record *record = fd < 0 ? NULL : malloc(sizeof(*record));
 
-	free(path);
 	if (record && (!kept_is_trusted(fd, is_recent) || !kept_is_record(fd, record))) {
 		free(record);
 		record = NULL;
 	}
+	if (record && !*is_recent)
+		*is_recent = !kept_can_write(path);
+	free(path);
 	if (fd >= 0)
 		close(fd);
 	return record;

@@ -13,7 +13,8 @@
 /*
  * Returns a record, which the caller frees, or NULL: none is kept, or another user could have written it, or the
  * driver died under other limits.
- * @is_recent: it was written less than an hour ago, or in the hour to come if the clock was set back
+ * @is_recent: it was written less than an hour ago, or in the hour to come if the clock was set back; or no other can
+ *	be written
  */
 struct facts_record *kept_read(unsigned long long key, bool *is_recent);
 

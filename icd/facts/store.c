@@ -25,21 +25,17 @@
 #define RENEWAL_SLICES 10 /* of who starts it: a program that ends at once would start no process */
 #define PAUSE 1 /* seconds until an import asks again, or as long as the last attempt took */
 
-struct known {
-	struct known *older; /* threads may still read it */
-	struct facts_record *record;
-};
-
 struct platform_facts {
 	struct platform_facts *next;
 	cl_platform_id platform;
-	struct known *known;	  /* NULL: nothing is known */
-	bool is_old;		  /* the record could be better, and climport-probe was not asked */
-	bool is_looked_for;	  /* there is no use in looking for a kept one */
-	bool is_asked;		  /* a thread waits for climport-probe */
-	enum facts_wait asked;	  /* climport-probe, for the most so far; FACTS_KEPT: not yet */
-	bool is_slow;		  /* a query has waited in vain: one is enough */
-	time_t again;		  /* seconds: no import asks before then */
+	struct facts_record *record; /* the newest; NULL: nothing is known */
+	bool is_foreign;	     /* the record is of other devices: nothing is known */
+	bool is_old;	       /* the record could be better, and climport-probe was not asked */
+	bool is_looked_for;    /* there is no use in looking for a kept one */
+	bool is_asked;	       /* a thread waits for climport-probe */
+	enum facts_wait asked; /* climport-probe, for the most so far; FACTS_KEPT: not yet */
+	int waited;	       /* slices that a caller has waited for that thread: one is enough */
+	time_t again;	       /* seconds: no import asks before then */
 	char why[FACTS_WHY_SIZE]; /* the record is unknown */
 };
 
@@ -72,28 +68,22 @@ static time_t facts_clock(void)
 
 static const struct facts_record *facts_known(const struct platform_facts *p) REQUIRES(facts_lock)
 {
-	return p->known ? p->known->record : NULL;
+	return p->is_foreign ? NULL : p->record;
 }
 
-/* Takes the record, which is not NULL. */
 static void facts_replace(struct platform_facts *p, struct facts_record *record)
 	REQUIRES(facts_lock)
 {
-	struct known *known = malloc(sizeof(*known));
-
-	if (known) {
-		*known = (struct known){ p->known, record };
-		p->known = known;
-	} else {
-		free(record);
-	}
+	record->older = p->record;
+	p->record = record;
+	p->is_foreign = false;
 }
 
 /* Whether a record says what is asked for. */
 static bool facts_tell(const struct facts_record *record, enum facts_wait wait)
 {
-	return record && (wait != FACTS_IMAGE || facts_have_images(record)) &&
-	       (wait < FACTS_IMPORT || facts_are_whole(record));
+	return record && (wait != FACTS_IMAGE || record->has_images) &&
+	       (wait < FACTS_IMPORT || record->is_whole);
 }
 
 /* Some drivers of a process that has changed the environment may have read other variables than others. */
@@ -106,16 +96,26 @@ static struct facts_record *facts_read_kept(cl_platform_id platform, bool *is_ol
 					      ? kept_read(key, &is_recent)
 					      : NULL;
 
-	*is_old = record && !is_recent && (facts_have_died(record) || !facts_are_best(record));
+	*is_old = record && !is_recent && (record->has_died || !record->is_best);
 	return record;
 }
 
-/* Without the lock: the driver is called.  Two threads may look at once. */
-static void facts_look(struct platform_facts *p)
+static bool facts_may_look(const struct platform_facts *p) REQUIRES(facts_lock)
 {
-	bool is_old;
-	struct facts_record *record = facts_read_kept(p->platform, &is_old);
+	const enum config_probe probe = config_probe();
 
+	return !p->is_looked_for && probe != PROBE_HERE &&
+	       (probe == PROBE_OFF || !restricted_is_entered());
+}
+
+/* The lock is free meanwhile: the driver is called.  Two threads may look at once. */
+static void facts_look(struct platform_facts *p) REQUIRES(facts_lock)
+{
+	struct facts_record *record;
+	bool is_old;
+
+	lock_release(&facts_lock);
+	record = facts_read_kept(p->platform, &is_old);
 	lock_acquire(&facts_lock);
 	if (record && !p->is_looked_for) {
 		facts_replace(p, record);
@@ -124,22 +124,36 @@ static void facts_look(struct platform_facts *p)
 		free(record);
 	}
 	p->is_looked_for = true;
-	lock_release(&facts_lock);
 }
 
 /* A shortage of a moment takes nothing from what is known. */
 static bool facts_is_better(const struct facts_record *old, const struct facts_record *record)
 {
-	return !old || !facts_are_whole(old) || facts_are_whole(record);
+	return !old || !old->is_whole || record->is_whole;
 }
 
-/* Why something is unknown. */
-static const char *facts_ended(const struct facts_record *record)
+/* @why: set if something is unknown.  False: all is. */
+static bool facts_request(cl_platform_id platform, bool with_images, struct facts_record *record,
+			  char why[FACTS_WHY_SIZE])
 {
-	for (unsigned int i = 0; i < record->count; i++)
-		if (*record->device[i].ended)
-			return record->device[i].ended;
-	return "climport-probe had no memory";
+	size_t size;
+
+	snprintf(why, FACTS_WHY_SIZE, "no memory");
+	if (!record)
+		return false;
+	if (config_probe() == PROBE_HERE)
+		size = facts_make_here(platform, with_images, record);
+	else
+		size = probe_ask(platform, with_images, record, sizeof(*record), why,
+				 FACTS_WHY_SIZE);
+	if (!size)
+		return false;
+	if (!facts_are_valid(record, size))
+		snprintf(why, FACTS_WHY_SIZE, "climport-probe answers nonsense");
+	else
+		snprintf(why, FACTS_WHY_SIZE, "%s",
+			 record->is_whole ? "" : "a test had no memory, or others ended it");
+	return facts_are_valid(record, size);
 }
 
 /* A thread. */
@@ -148,36 +162,27 @@ static void *facts_ask(void *platform_facts)
 	struct platform_facts *p = platform_facts;
 	struct facts_record *record = calloc(1, sizeof(*record));
 	const time_t started = facts_clock();
-	char why[FACTS_WHY_SIZE] = "no memory";
-	bool with_images, has_answered = false;
-	size_t size = 0;
+	char why[FACTS_WHY_SIZE];
+	bool with_images, is_better;
 	time_t now;
 
 	lock_acquire(&facts_lock);
 	with_images = p->asked == FACTS_IMAGE;
 	lock_release(&facts_lock);
-	if (record)
-		size = probe_ask(p->platform, with_images, record, sizeof(*record), why,
-				 sizeof(why));
-	has_answered = record && size && facts_are_valid(record, size);
-	if (size && !has_answered)
-		snprintf(why, sizeof(why), "climport-probe answers nonsense");
-	if (!has_answered)
+	is_better = facts_request(p->platform, with_images, record, why);
+	if (!is_better)
 		log_debug("nothing is known of the platform's devices: %s", why);
 	lock_acquire(&facts_lock);
 	now = facts_clock();
 	p->again = now + (now - started > PAUSE ? now - started : PAUSE);
 	p->is_asked = false;
-	if (has_answered && !facts_is_better(facts_known(p), record)) {
-		snprintf(why, sizeof(why), "%s", facts_ended(record));
-		has_answered = false;
-	}
-	if (has_answered)
+	is_better = is_better && facts_is_better(facts_known(p), record);
+	if (is_better)
 		facts_replace(p, record);
 	snprintf(p->why, sizeof(p->why), "%s", why);
 	pthread_cond_broadcast(&facts_changed);
 	lock_release(&facts_lock);
-	if (!has_answered)
+	if (!is_better)
 		free(record);
 	return NULL;
 }
@@ -191,33 +196,48 @@ static bool facts_should_ask(const struct platform_facts *p, enum facts_wait wai
 {
 	const bool is_enough = facts_tell(facts_known(p), wait) && !p->is_old;
 
-	if (p->is_asked || is_enough || wait == FACTS_KEPT || config_probe() == PROBE_OFF ||
-	    restricted_is_entered())
+	if (p->is_asked || is_enough || wait == FACTS_KEPT || config_probe() == PROBE_OFF)
+		return false;
+	if (config_probe() == PROBE_HERE)
+		return true;
+	if (restricted_is_entered())
 		return false;
 	if (p->asked < wait) /* an import asks at once what a query has asked in vain */
 		return true;
 	return wait != FACTS_QUERY && facts_clock() > p->again;
 }
 
+static int facts_start_thread(struct platform_facts *p)
+{
+	pthread_t thread;
+	const int err = thread_create(&thread, 0, facts_ask, p);
+
+	if (!err)
+		pthread_detach(thread);
+	return err;
+}
+
 /* An old record is better than none, and with images stays so. */
 static void facts_start(struct platform_facts *p, enum facts_wait wait) REQUIRES(facts_lock)
 {
 	const struct facts_record *record = facts_known(p);
-	pthread_t thread;
+	int err = 0;
 
 	p->is_asked = true;
 	p->is_old = false;
-	if (record && facts_have_images(record))
+	p->waited = 0;
+	if (record && record->has_images)
 		wait = FACTS_IMAGE;
 	if (p->asked < wait)
 		p->asked = wait;
 	lock_release(&facts_lock);
-	if (!thread_create(&thread, 0, facts_ask, p)) {
-		pthread_detach(thread);
-		lock_acquire(&facts_lock);
-		return;
-	}
+	if (config_probe() == PROBE_HERE)
+		facts_ask(p);
+	else
+		err = facts_start_thread(p);
 	lock_acquire(&facts_lock);
+	if (!err)
+		return;
 	p->is_asked = false;
 	snprintf(p->why, sizeof(p->why), "there is no thread for climport-probe");
 	p->again = facts_clock() + PAUSE;
@@ -231,22 +251,26 @@ static bool facts_wait_slice(void) REQUIRES(facts_lock)
 	return lock_wait(&facts_lock, &facts_changed, &until) != EDEADLK;
 }
 
+/* The patience is the program's: who comes when it is over for the others does not wait. */
 static void facts_wait(struct platform_facts *p, enum facts_wait wait) REQUIRES(facts_lock)
 {
 	const bool is_old = facts_tell(facts_known(p), wait);
-	int left = is_old ? RENEWAL_SLICES : wait == FACTS_QUERY ? QUERY_SLICES : IMPORT_SLICES;
+	const int end = is_old		      ? RENEWAL_SLICES
+			: wait == FACTS_QUERY ? QUERY_SLICES
+					      : IMPORT_SLICES;
 	bool is_mine = false;
 
-	for (; left; left--) {
-		if (facts_should_ask(p, wait)) {
+	for (int waited = p->waited;; waited++) {
+		if (!is_mine && facts_should_ask(p, wait)) {
 			facts_start(p, wait);
 			is_mine = true;
+			waited = 0;
 		}
-		if (!p->is_asked || (is_old && !is_mine) || (wait == FACTS_QUERY && p->is_slow) ||
-		    !facts_wait_slice())
+		if (!p->is_asked || (is_old && !is_mine) || waited >= end || !facts_wait_slice())
 			return;
+		if (p->waited <= waited)
+			p->waited = waited + 1;
 	}
-	p->is_slow |= wait == FACTS_QUERY;
 }
 
 static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUIRES(facts_lock)
@@ -266,36 +290,27 @@ static struct platform_facts *facts_find_platform(cl_platform_id platform) REQUI
 	return p;
 }
 
-static const struct facts_record *facts_get_of(struct platform_facts *p, enum facts_wait wait,
-					       char why[FACTS_WHY_SIZE]) REQUIRES(facts_lock)
-{
-	if (wait != FACTS_KEPT)
-		facts_wait(p, wait);
-	snprintf(why, FACTS_WHY_SIZE, "%s",
-		 p->is_asked ? "climport-probe has not answered yet"
-		 : *p->why   ? p->why
-			     : "nobody has tested the driver: climport info does");
-	return facts_known(p);
-}
-
 const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wait,
 				     char why[FACTS_WHY_SIZE])
 {
 	const struct facts_record *record = NULL;
 	struct platform_facts *p;
-	bool has_looked;
 	THREAD_NO_CANCEL();
 
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
 	lock_acquire(&facts_lock);
 	p = facts_find_platform(platform);
-	has_looked = !p || p->is_looked_for;
-	lock_release(&facts_lock);
-	if (!has_looked && (config_probe() == PROBE_OFF || !restricted_is_entered()))
+	if (p && facts_may_look(p))
 		facts_look(p);
-	lock_acquire(&facts_lock);
-	if (p)
-		record = facts_get_of(p, wait, why);
+	if (p && wait != FACTS_KEPT)
+		facts_wait(p, wait);
+	if (p) {
+		snprintf(why, FACTS_WHY_SIZE, "%s",
+			 p->is_asked ? "climport-probe has not answered yet"
+			 : *p->why   ? p->why
+				     : "nobody has tested the driver: climport info does");
+		record = facts_known(p);
+	}
 	lock_release(&facts_lock);
 	return record;
 }
@@ -306,7 +321,7 @@ void facts_forget(cl_platform_id platform, const struct facts_record *record)
 
 	lock_acquire(&facts_lock);
 	p = facts_find_platform(platform);
-	if (p && facts_known(p) == record)
-		facts_replace(p, NULL);
+	if (p && p->record == record)
+		p->is_foreign = true;
 	lock_release(&facts_lock);
 }

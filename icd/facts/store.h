@@ -25,11 +25,15 @@ enum facts_wait {
  *
  * Returns the record, which stays until the process ends, or NULL: unknown now.  Queries ask
  * climport-probe once, imports again after a second at the earliest.  A handler of fork() does not wait.
+ * With CLIMPORT_PROBE=here the caller makes the record (queries/make_facts.h).
  */
 const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wait,
 				     char why[FACTS_WHY_SIZE]);
 
 /* @record is of other devices than there are: it is not believed any more. */
 void facts_forget(cl_platform_id platform, const struct facts_record *record);
+
+/* See probe_ask(), for the calling process: no record is kept. */
+size_t facts_make_here(cl_platform_id platform, bool with_images, struct facts_record *record);
 
 #endif /* ICD_FACTS_STORE_H */

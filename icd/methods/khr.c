@@ -126,9 +126,10 @@ static bool khr_has_functions(cl_platform_id platform)
 }
 
 /* Why no self-test is worth the time, by names, handle types and functions; or NULL. */
-static const char *khr_find_obstacle(const struct device *device, const char *extensions)
+static const char *khr_find_obstacle(const struct device *device)
 {
-	if (!has_word(extensions, EXTENSION) && !has_word(extensions, EXTENSION "_dma_buf"))
+	if (!has_word(device->extensions, EXTENSION) &&
+	    !has_word(device->extensions, EXTENSION "_dma_buf"))
 		return "the device has no " EXTENSION;
 	if (!driver_imports_dma_bufs(device->id))
 		return "the device has " EXTENSION ", but not for dma-bufs";
@@ -157,24 +158,23 @@ static enum tested khr_test(const struct device *device, enum import_type type)
 }
 
 /* Of host memory, an obstacle is no reason for people: a method before has refused it. */
-static bool khr_probe(struct device *device, const char *extensions, enum import_type type,
-		      struct method *method)
+static bool khr_probe(struct device *device, enum import_type type, struct facts_type *answer)
 {
-	const char *obstacle = khr_find_obstacle(device, extensions);
+	const char *obstacle = khr_find_obstacle(device);
 	enum tested found;
 
-	if (type == IMPORT_HOST && (obstacle || method->unknown))
+	if (type == IMPORT_HOST && obstacle)
 		return false;
 	if (!obstacle) {
 		found = khr_test(device, type);
 		obstacle = khr_says[type][found];
-		method->is_reason = type == IMPORT_DMABUF;
-		method->unknown = found == UNTESTED;
-		method->align = 1;
+		answer->is_reason = type == IMPORT_DMABUF;
+		answer->align = 1;
+		device->facts.is_unknown |= found == UNTESTED;
 	} else {
 		found = BROKEN;
 	}
-	snprintf(method->why, sizeof(method->why), "%s", obstacle);
+	snprintf(answer->why, sizeof(answer->why), "%s", obstacle);
 	return found == PASSED;
 }
 

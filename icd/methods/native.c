@@ -28,31 +28,30 @@ static bool native_platform_reports(const struct device *device, const char *nam
 	return reports;
 }
 
-static bool native_reports(const struct device *device, const char *extensions, const char *name)
+static bool native_reports(const struct device *device, const char *name)
 {
-	if (has_word(extensions, name))
+	if (has_word(device->extensions, name))
 		return true;
-	return extensions && !strstr(extensions, "cl_") && native_platform_reports(device, name);
+	return !strstr(device->extensions, "cl_") && native_platform_reports(device, name);
 }
 
-static bool native_probe(struct device *device, const char *extensions, enum import_type type,
-			 struct method *method)
+static bool native_probe(struct device *device, enum import_type type, struct facts_type *answer)
 {
-	if (!native_reports(device, extensions, type_extension(type)))
+	if (!native_reports(device, type_extension(type)))
 		return false;
-	method->align = 1;
-	snprintf(method->why, sizeof(method->why), "the driver reports %s itself",
+	answer->align = 1;
+	snprintf(answer->why, sizeof(answer->why), "the driver reports %s itself",
 		 type_extension(type));
 	return true;
 }
 
 /* A driver may have Android's hardware buffers alone, or forget the common name. */
-bool native_takes_others(const struct device *device, const char *extensions)
+bool native_takes_others(const struct device *device)
 {
-	bool reports = native_reports(device, extensions, "cl_arm_import_memory");
+	bool reports = native_reports(device, "cl_arm_import_memory");
 
 	for (int type = 0; type < IMPORT_TYPES && !reports; type++)
-		reports = native_reports(device, extensions, type_extension(type));
+		reports = native_reports(device, type_extension(type));
 	return reports;
 }
 

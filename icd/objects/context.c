@@ -207,8 +207,7 @@ static const struct device *context_device(const struct context *context, size_t
 static const struct method_ops *context_native_on(const struct device *device,
 						  enum import_type type)
 {
-	const struct method_ops *ops = type < IMPORT_TYPES ? device->method[type].ops
-							   : device->others;
+	const struct method_ops *ops = type < IMPORT_TYPES ? device->ops[type] : device->others;
 
 	return ops && !ops->create ? ops : NULL;
 }
@@ -242,7 +241,7 @@ static struct context_import context_join_devices(struct context *context, enum 
 {
 	const struct device *first = context->num_devices ? context_device(context, 0) : NULL;
 	struct context_import how = {
-		.ops = first ? first->method[type].ops : NULL,
+		.ops = first ? first->ops[type] : NULL,
 		.context = context,
 		.device = first,
 		.align = 1,
@@ -253,12 +252,12 @@ static struct context_import context_join_devices(struct context *context, enum 
 	for (size_t i = 0; i < context->num_devices && how.ops; i++) {
 		const struct device *device = context_device(context, i);
 
-		if (!device || device->method[type].ops != how.ops ||
+		if (!device || device->ops[type] != how.ops ||
 		    (how.ops && !context_is_shared(how.ops, first, device))) {
 			how.ops = NULL;
 			break;
 		}
-		how.align = context_larger(how.align, device->method[type].align);
+		how.align = context_larger(how.align, device->facts.type[type].align);
 		how.base_align = context_larger(how.base_align, device->base_align);
 	}
 	return how;
@@ -313,9 +312,9 @@ void context_find_import(struct context *context, enum import_type type, struct 
 /* The error where device @i takes no memory of a type; @device may be NULL.  Logged. */
 static cl_int context_refuse_device(size_t i, const struct device *device, enum import_type type)
 {
-	const char *why = device ? device->method[type].why : "its properties cannot be read";
+	const char *why = device ? device->facts.type[type].why : "its properties cannot be read";
 
-	if (device && !device->method[type].unknown) {
+	if (device && !device_is_unknown(device, type)) {
 		log_error("device %zu of the context does not support %s: %s", i,
 			  type_extension(type), why);
 		return CL_INVALID_PROPERTY;
@@ -346,11 +345,11 @@ cl_int context_refuse(const struct context *context, enum import_type type)
 	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = context_device(context, i);
 
-		if (!device || !device->method[type].ops)
+		if (!device || !device->ops[type])
 			return context_refuse_device(i, device, type);
-		if (ops && ops != device->method[type].ops)
+		if (ops && ops != device->ops[type])
 			break;
-		ops = device->method[type].ops;
+		ops = device->ops[type];
 		first = first ? first : device;
 		if (!context_is_shared(ops, first, device))
 			return context_refuse_together(first, device);

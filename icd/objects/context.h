@@ -48,7 +48,7 @@ struct context_import {
 	struct context *context;
 	const struct device
 		*device;	  /* the first; of several root devices, each may stand for all */
-	size_t align, base_align; /* of struct method and struct device: what suffices for all */
+	size_t align, base_align; /* of facts and devices: what suffices for all */
 	bool verify;		  /* CLIMPORT_VERIFY=1: an import proves itself with data */
 };
 

@@ -5,15 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/config.h"
 #include "icd/driver_info.h"
 #include "icd/facts/store.h"
 #include "icd/layer.h"
 #include "icd/objects/method.h"
 #include "icd/objects/selection.h"
 #include "util/lock.h"
-#include "util/log.h"
-#include "util/publish.h"
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
@@ -60,93 +57,77 @@ const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enu
 	return facts;
 }
 
-/* In this process, which may not survive. */
-static void device_run_dangers(struct device *device)
+void device_free(struct device *device)
 {
-	const struct method_danger *danger;
-
-	while ((danger = method_danger(device, device->facts.begun))) {
-		device->facts.begun++;
-		danger->run(device, danger->image);
-	}
+	if (device)
+		free(device->extensions);
+	free(device);
 }
 
-static void device_fill(struct device *device, const char *extensions)
-{
-	char why[FACTS_WHY_SIZE] = "";
-	const struct facts *facts = NULL;
-
-	if (config_probe() == PROBE_HERE) {
-		method_probe(device, extensions);
-		device_run_dangers(device);
-		return;
-	}
-	if (device->is_selected && !method_is_native(device, extensions))
-		facts = device_facts(device->platform, device->id, FACTS_IMPORT, why);
-	method_recall(device, extensions, facts, why);
-}
-
-/* What needs no test.  @extensions: the caller's. */
-static struct device *device_create_untested(cl_device_id id, char **extensions)
+/* What needs no test. */
+static struct device *device_create(cl_device_id id)
 {
 	struct device *device = calloc(1, sizeof(*device));
 
-	*extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
 	if (!device)
 		return NULL;
 	device->id = id;
-	if (!*extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
-						 &device->platform, NULL)) {
-		free(*extensions);
-		free(device);
+	device->extensions = device_string(id, CL_DEVICE_EXTENSIONS);
+	if (!device->extensions ||
+	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
+				 &device->platform, NULL)) {
+		device_free(device);
 		return NULL;
 	}
-	device->image2d_from_buffer = has_word(*extensions, "cl_khr_image2d_from_buffer");
+	device->image2d_from_buffer = has_word(device->extensions, "cl_khr_image2d_from_buffer");
 	device->base_align = device_base_align(id);
 	device->is_selected =
 		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
 	return device;
 }
 
-static struct device *device_create(cl_device_id id)
-{
-	char *extensions;
-	struct device *device = device_create_untested(id, &extensions);
-
-	if (!device)
-		return NULL;
-	device_fill(device, extensions);
-	free(extensions);
-	return device;
-}
-
 struct device *device_test(cl_device_id root, const struct facts *known)
 {
-	char *extensions;
-	struct device *device = device_create_untested(root, &extensions);
+	struct device *device = device_create(root);
 
-	if (!device)
-		return NULL;
-	if (known)
-		method_recall(device, extensions, known, "");
-	else
-		method_probe(device, extensions);
-	free(extensions);
+	if (device && known)
+		method_recall(device, known, "");
+	else if (device)
+		method_probe(device);
 	return device;
 }
 
-static int device_count_unknown(const struct device *device)
+bool device_is_unknown(const struct device *device, enum import_type type)
 {
-	int count = 0;
-
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		count += device->method[type].unknown;
-	return count;
+	return !device->ops[type] && device->facts.is_unknown;
 }
 
 bool device_is_whole(const struct device *device)
 {
-	return !device_count_unknown(device);
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (device_is_unknown(device, (enum import_type)type))
+			return false;
+	return true;
+}
+
+static bool device_has_images(const struct device *device)
+{
+	return device->facts.has_images && !device->facts.is_unknown;
+}
+
+static bool device_is_enough(const struct device *device, enum facts_wait wait)
+{
+	return (wait < FACTS_IMPORT || device_is_whole(device)) &&
+	       (wait < FACTS_IMAGE || device_has_images(device));
+}
+
+static int device_count_known(const struct device *device)
+{
+	int count = device_has_images(device);
+
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		count += !device_is_unknown(device, (enum import_type)type);
+	return count;
 }
 
 /* Two threads may ask for a device at once: the first record of which most is known stays. */
@@ -156,87 +137,66 @@ static const struct device *device_publish(struct device *device)
 
 	lock_acquire(&device_table.lock);
 	published = handle_table_find(&device_table, device->id);
-	if (!published || device_count_unknown(device) < device_count_unknown(published)) {
+	if (!published || device_count_known(device) > device_count_known(published)) {
 		device->older = published;
 		if (handle_table_set(&device_table, device->id, device))
 			published = device;
 	}
 	lock_release(&device_table.lock);
 	if (published != device)
-		free(device);
+		device_free(device);
 	return published;
 }
 
-/* The record of a root device; NULL if no thread has asked for the device. */
-static const struct device *device_known(cl_device_id id)
+/* What the driver takes itself needs no record. */
+static void device_recall(struct device *device, enum facts_wait wait, char why[FACTS_WHY_SIZE])
 {
-	return handle_table_peek(&device_table, id);
+	const struct facts *facts;
+
+	if (method_take_native(device))
+		return;
+	facts = device->is_selected ? device_facts(device->platform, device->id, wait, why) : NULL;
+	method_recall(device, facts, device->is_selected ? why : device->unselected);
+}
+
+static const struct device *device_find(cl_device_id id, enum facts_wait wait,
+					char why[FACTS_WHY_SIZE])
+{
+	const struct device *known = handle_table_peek(&device_table, id);
+	struct device *device;
+	cl_device_id root = id;
+
+	if (!known && id) {
+		root = device_root(id);
+		known = handle_table_peek(&device_table, root);
+	}
+	if (!id || (known && device_is_enough(known, wait)))
+		return known;
+	snprintf(why, FACTS_WHY_SIZE, "no memory");
+	device = device_create(root);
+	if (!device)
+		return known;
+	device_recall(device, wait, why);
+	return device_publish(device);
 }
 
 const struct device *device_get(cl_device_id id)
 {
-	const struct device *known = device_known(id);
-	struct device *device;
-	cl_device_id root;
+	char why[FACTS_WHY_SIZE];
 
-	if (!id || (known && device_is_whole(known)))
-		return known;
-	root = device_root(id);
-	known = device_known(root);
-	if (known && device_is_whole(known))
-		return known;
-	device = device_create(root);
-	return device ? device_publish(device) : known;
+	return device_find(id, FACTS_IMPORT, why);
 }
 
 const struct device *device_get_last(cl_device_id id)
 {
-	const struct device *known = device_known(id);
+	char why[FACTS_WHY_SIZE];
 
-	if (!known && id)
-		known = device_known(device_root(id));
-	return known ? known : device_get(id);
-}
-
-/* In this process, with a record of its own.  NULL: there was no memory, or another shortage. */
-static const struct facts *device_test_dangers(struct device *device)
-{
-	struct device *tested = malloc(sizeof(*tested));
-	const struct facts *facts = NULL;
-
-	if (!tested)
-		return NULL;
-	*tested = *device;
-	tested->facts.is_unknown = false;
-	method_expect_images(tested);
-	device_run_dangers(tested);
-	if (!tested->facts.is_unknown)
-		facts = publish_first(&device->tested, &tested->facts);
-	if (facts != &tested->facts)
-		free(tested);
-	return facts;
+	return device_find(id, FACTS_KEPT, why);
 }
 
 const struct facts *device_tested(cl_device_id id, char why[FACTS_WHY_SIZE])
 {
-	struct device *device = handle_table_peek(&device_table, id);
-	const struct facts *facts;
+	const struct device *device = device_find(id, FACTS_IMAGE, why);
 
-	if (!device)
-		device = handle_table_peek(&device_table, device_root(id));
-	facts = device ? atomic_load(&device->tested) : NULL;
-	snprintf(why, FACTS_WHY_SIZE, "no memory");
-	if (facts || !device)
-		return facts;
-	if (config_probe() == PROBE_HERE)
-		return device_test_dangers(device);
-	facts = device_facts(device->platform, device->id, FACTS_IMAGE, why);
-	if (facts && facts->is_unknown)
-		snprintf(why, FACTS_WHY_SIZE, "%s",
-			 *facts->ended ? facts->ended : "climport-probe had no memory");
-	if (!facts || !(facts->has_images || facts->has_died))
-		return NULL;
-	if (!facts->is_unknown)
-		atomic_store(&device->tested, (void *)facts);
-	return facts;
+	return device && device_has_images(device) ? &device->facts : NULL;
 }

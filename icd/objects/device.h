@@ -12,25 +12,15 @@
 
 struct method_ops;
 
-/* How a device takes a type of memory. */
-struct method {
-	const struct method_ops *ops; /* NULL: the device takes no such memory */
-	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
-	bool unknown;		      /* nothing is known now: a later call asks again */
-	bool is_reason; /* of a refusal: @why is the reason for people, whatever later methods say */
-	char why[FACTS_WHY_SIZE]; /* a sentence: the proof, or the reason for a refusal */
-};
-
-/* Never freed once device_get() returned it, and but for @tested not changed. */
+/* Never changed or freed once device_get() returned it: what is found out later is in a record of its own. */
 struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
-	struct device *
-		older; /* a record in which something is unknown, and which threads may still use */
-	struct method method[IMPORT_TYPES];
+	char *extensions;     /* the driver's own */
+	struct device *older; /* of which less is known, and which threads may still use */
+	const struct method_ops *ops[IMPORT_TYPES]; /* NULL: the device takes no such memory */
 	struct facts facts;
-	void *_Atomic tested;		 /* const struct facts of all tests; NULL: not known yet */
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
@@ -41,8 +31,7 @@ struct device {
 /**
  * device_get - the record of a device, or of the root device of a sub-device
  *
- * The first call for a device asks for the facts of its platform (facts/store.h), or, in climport-probe, tests it.
- * If something is unknown, a later call asks again, so a function of the application makes one such call.
+ * The first call for a device asks for the facts of its platform (facts/store.h).  If something is unknown, a later call asks again, so a function of the application makes one such call.
  * Any thread; no lock is held meanwhile.  NULL if @id is no device, or without memory.
  */
 const struct device *device_get(cl_device_id id);
@@ -51,9 +40,12 @@ const struct device *device_get(cl_device_id id);
  * device_test - in climport-probe: tests a root device, without the tests that the driver may not survive
  * @known: NULL, or what an earlier process has found, which is not tested again
  *
- * Returns a record of the caller's own, for free().  NULL if @root is no device, or without memory.
+ * Returns a record of the caller's own, for device_free().  NULL if @root is no device, or without memory.
  */
 struct device *device_test(cl_device_id root, const struct facts *known);
+
+/* NULL is fine. */
+void device_free(struct device *device);
 
 /**
  * device_facts - what the record of the platform says of a root device
@@ -64,22 +56,25 @@ struct device *device_test(cl_device_id root, const struct facts *known);
 const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
 				 char why[FACTS_WHY_SIZE]);
 
-/* Whether nothing is unknown: but for images, such a record never changes. */
+/* Whether nothing is known now of how the device takes a type: a later call asks again. */
+bool device_is_unknown(const struct device *device, enum import_type type);
+
+/* Whether that is so of no type. */
 bool device_is_whole(const struct device *device);
 
 /**
  * device_tested - what all tests say of a device, also those that an image or a large import asks for
  * @why: set to the reason if nothing is known
  *
- * The first call of a platform's asks for a record with images, unless it is kept.  Returns NULL if nothing is known
- * now; then, and if something is unknown, a call a second later asks again.
+ * The first call of a platform's asks for a record with images, unless it is kept.  Returns NULL if something is
+ * unknown now; then a call a second later asks again.
  */
 const struct facts *device_tested(cl_device_id id, char why[FACTS_WHY_SIZE]);
 
 /* The name of a device in records. */
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
 
-/* What the last device_get() has found, known or not; without an earlier one, device_get(). */
+/* What is known already.  Asks nobody. */
 const struct device *device_get_last(cl_device_id id);
 
 #endif /* ICD_OBJECTS_DEVICE_H */

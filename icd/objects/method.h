@@ -18,7 +18,6 @@ struct context;
 struct context_import;
 struct device;
 struct memobj;
-struct method;
 
 /* A buffer from a method. */
 struct method_buffer {
@@ -62,33 +61,15 @@ enum method_quirk {
 	METHOD_NO_CONTEXT_CALLBACKS = 1 << 2,
 };
 
-/* A test that the driver may not survive. */
-struct method_danger {
-	const char *name;	      /* a word */
-	const struct method_ops *ops; /* of devices with the method */
-
-	/* It takes time or compiles, so it runs when the first image, or a large import, asks for it. */
-	bool with_images;
-
-	/* Sets in the record what holds if the process dies in the test. */
-	void (*expect)(struct device *device, unsigned int image);
-
-	/* Changes what is known of the device.  It runs when the record has what is expected. */
-	void (*run)(struct device *device, unsigned int image);
-
-	unsigned int image; /* of a test of images: the number of the rule that it sets */
-};
-
 struct method_ops {
 	const char *name;
 
 	/*
-	 * Whether a device takes memory of a type by the method, by self-test.  A positive answer sets
-	 * method->align and method->why, a negative answer method->why.
-	 * @extensions: the driver's own extension string; may be NULL
+	 * Whether a device takes memory of a type by the method, by self-test.  A positive answer sets the align and
+	 * the sentence of @answer, which is the device's, a negative answer the sentence.  What cannot be tested now
+	 * sets device->facts.is_unknown.
 	 */
-	bool (*probe)(struct device *device, const char *extensions, enum import_type type,
-		      struct method *method);
+	bool (*probe)(struct device *device, enum import_type type, struct facts_type *answer);
 
 	/*
 	 * A buffer over a region, which is unknown to other threads, or an error, logged: the driver's, or the
@@ -137,7 +118,7 @@ struct method_ops {
 	 */
 	void (*context_release)(cl_context context);
 
-	/* NULL, or changes @memory, which has the device's method->align. */
+	/* NULL, or changes @memory, which has the align of the device's facts. */
 	void (*describe)(const struct device *device, enum import_type type,
 			 struct method_memory *memory);
 
@@ -158,36 +139,38 @@ struct method_ops {
 extern const struct method_ops method_native_ops;
 
 /* Whether the driver may know types of memory that the layer does not know: it gets the application's arguments. */
-bool native_takes_others(const struct device *device, const char *extensions);
+bool native_takes_others(const struct device *device);
 
 extern const struct method_ops method_opaque_fd_ops;
 extern const struct method_ops method_host_ptr_ops;
 extern const struct method_ops method_khr_ops;
 
-/* Fills device->method and device->facts.  Runs self-tests: in climport-probe. */
-void method_probe(struct device *device, const char *extensions);
+/* Fills device->ops and device->facts.  Runs self-tests. */
+void method_probe(struct device *device);
 
-/* Fills both with what the driver itself takes, and the record; @facts: NULL, unknown because of @why. */
-void method_recall(struct device *device, const char *extensions, const struct facts *facts,
-		   const char *why);
+/* Fills both with what the driver itself takes.  False: it does not take all types. */
+bool method_take_native(struct device *device);
+
+/* Fills both with that, and the record; @facts: NULL, unknown because of @why, or the device is not selected. */
+void method_recall(struct device *device, const struct facts *facts, const char *why);
 
 /*
- * The test with a number that the driver may not survive, of the device's methods; NULL: there are fewer.  Those with
- * images come last, and only behind method_expect_images().
+ * Tests that the driver may not survive have numbers, in the order in which they run.  Those that take long or
+ * compile come last, and only if the facts have images: an image, or a large import, asks for them.
  */
-const struct method_danger *method_danger(const struct device *device, unsigned int number);
+#define METHOD_NO_DANGER ~0u
 
-/* Writes how the device takes a type to its record. */
-void method_note_type(struct device *device, enum import_type type);
+/* The first that concerns a device, from number @least on. */
+unsigned int method_danger(const struct device *device, unsigned int least);
+
+/* Sets what holds if the process dies in the test. */
+void method_expect_death(struct facts *facts, unsigned int danger);
+
+/* Changes what is known of the device. */
+void method_run_danger(struct device *device, unsigned int danger);
 
 /* The method of the layer with a name, for a type of memory; NULL: none. */
 const struct method_ops *method_find(const char *name, enum import_type type);
-
-/* The tests with images are to run: until then the worst is expected of them. */
-void method_expect_images(struct device *device);
-
-/* Whether the driver itself takes all types of memory, so that nothing has to be tested. */
-bool method_is_native(struct device *device, const char *extensions);
 
 /* Whether a driver with @extensions has the quirk.  Runs no self-test. */
 bool method_driver_has(enum method_quirk quirk, const char *extensions);

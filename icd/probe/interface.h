@@ -17,17 +17,17 @@
 #define PROBE_STATUS_LOST 126	    /* and greater: the process says nothing of the driver */
 #define PROBE_STATUS_HANGS (-1)	    /* of a worker that climport-probe has ended for its hang */
 
-/* What climport-probe reads of the record's file. */
+/* The head of a record, which climport-probe reads. */
 struct probe_progress {
-	unsigned int steps;   /* grows with each test */
-	unsigned int is_done; /* not 0: the record is whole */
+	unsigned int steps;  /* grows with each test */
+	unsigned int layout; /* not 0: the record is sealed (facts/facts.h) */
 };
 
 /**
  * probe_fn - make the record of a platform (facts/facts.h), and keep it
  * @key: of the platform in question, from the parent
  * @with_images: images are tested, too, and what else takes long or kills drivers
- * @fd: the record's file, which begins with struct probe_progress.  Sections that are there
+ * @fd: the record's file.  Sections that are there
  *	already are not made again: a worker that comes after a dead one goes on behind it.
  * @status: how the worker before has ended
  *

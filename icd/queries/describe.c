@@ -10,20 +10,22 @@ cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type,
 	const struct device *device = device_get(id);
 	enum import_type type = import_type == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST
 								       : IMPORT_DMABUF;
-	const struct method *found;
+	const struct facts_type *found;
+	const struct method_ops *ops;
 	struct method_memory memory;
 
 	if (!device)
 		return CL_INVALID_DEVICE;
 	if (import_type != CL_IMPORT_TYPE_HOST_ARM && import_type != CL_IMPORT_TYPE_DMA_BUF_ARM)
 		return CL_INVALID_VALUE;
-	found = &device->method[type];
+	found = &device->facts.type[type];
+	ops = device->ops[type];
 	memory =
 		(struct method_memory){ .address_align = found->align, .size_align = found->align };
-	if (found->ops && found->ops->describe)
-		found->ops->describe(device, type, &memory);
+	if (ops && ops->describe)
+		ops->describe(device, type, &memory);
 	*description = (struct device_description){
-		.method = found->ops ? found->ops->name : NULL,
+		.method = ops ? ops->name : NULL,
 		.why = found->why,
 		.kept = memory.kept,
 		.address_align = memory.address_align,

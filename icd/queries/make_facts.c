@@ -15,7 +15,7 @@
 #include "icd/probe/identity.h"
 
 struct facts_file {
-	int fd;
+	int fd; /* -1: none, in a program that tests the driver itself */
 	bool with_images;
 	bool is_written; /* all that was written so far */
 	struct facts_record *record;
@@ -25,26 +25,25 @@ static void facts_write(struct facts_file *file, const void *part, size_t size)
 {
 	const off_t at = (const char *)part - (const char *)file->record;
 
-	file->is_written = file->is_written && pwrite(file->fd, part, size, at) == (ssize_t)size;
+	if (file->fd >= 0 && file->is_written)
+		file->is_written = pwrite(file->fd, part, size, at) == (ssize_t)size;
 }
 
 /* climport-probe sees that the tests go on. */
 static void facts_step(struct facts_file *file)
 {
-	file->record->steps++;
+	file->record->progress.steps++;
 	facts_write(file, file->record, offsetof(struct facts_record, device));
 }
 
-/* A section that is half written when the process dies is one of a device that is not tested. */
-static void facts_write_section(struct facts_file *file, const struct facts *facts)
+static struct facts *facts_section(const struct facts_file *file)
 {
-	struct facts *section = &file->record->device[file->record->count - 1];
+	return &file->record->device[file->record->count - 1];
+}
 
-	*section = *facts;
-	section->is_tested = false;
-	facts_write(file, section, sizeof(*section));
-	section->is_tested = true;
-	facts_write(file, &section->is_tested, sizeof(section->is_tested));
+static void facts_write_section(struct facts_file *file)
+{
+	facts_write(file, facts_section(file), sizeof(struct facts));
 }
 
 static void facts_end_section(struct facts_file *file)
@@ -53,101 +52,99 @@ static void facts_end_section(struct facts_file *file)
 	facts_step(file);
 }
 
-/* The tests that the driver may not survive, but those that earlier processes have begun. */
+/*
+ * The tests that the driver may not survive, but those that earlier processes have begun.  While one runs, the file
+ * says that the driver has not survived it.
+ */
 static void facts_run_dangers(struct facts_file *file, struct device *device)
 {
-	const struct method_danger *danger;
+	struct facts *section = facts_section(file);
+	unsigned int danger;
 
-	while (file->is_written && (danger = method_danger(device, device->facts.begun))) {
-		device->facts.begun++;
-		facts_write_section(file, &device->facts);
+	while (file->is_written &&
+	       (danger = method_danger(device, device->facts.begun)) != METHOD_NO_DANGER) {
+		device->facts.begun = danger + 1;
+		*section = device->facts;
+		method_expect_death(section, danger);
+		facts_write_section(file);
 		facts_step(file);
-		danger->run(device, danger->image);
-		facts_write_section(file, &device->facts);
+		method_run_danger(device, danger);
+		*section = device->facts;
+		facts_write_section(file);
 	}
 }
 
 static void facts_make_section(struct facts_file *file, cl_device_id id)
 {
-	struct facts *facts = &file->record->device[file->record->count++];
+	struct facts *section = &file->record->device[file->record->count++];
 	struct device *device;
 
-	device_name_in_record(id, facts->name);
+	device_name_in_record(id, section->name);
 	file->record->is_open = true;
-	facts_write(file, facts, sizeof(*facts));
+	facts_write_section(file);
 	facts_step(file);
 	device = device_test(id, NULL);
 	if (device) {
-		memcpy(device->facts.name, facts->name, sizeof(facts->name));
-		if (file->with_images)
-			method_expect_images(device);
-		facts_write_section(file, &device->facts);
+		memcpy(device->facts.name, section->name, sizeof(section->name));
+		device->facts.is_tested = true;
+		device->facts.has_images = file->with_images;
+		*section = device->facts;
+		facts_write_section(file);
 		facts_run_dangers(file, device);
 	}
 	file->is_written &= device != NULL;
 	facts_end_section(file);
-	free(device);
+	device_free(device);
+}
+
+/* A sentence. */
+static void facts_describe_end(int status, char *text, size_t size)
+{
+	if (probe_status_is_lost(status))
+		snprintf(text, size, "the test was ended by others");
+	else if (status == PROBE_STATUS_HANGS)
+		snprintf(text, size, "the driver hangs in the tests of this device");
+	else if (WIFSIGNALED(status))
+		snprintf(text, size, "the driver crashes in the tests of this device: %s",
+			 sigdescr_np(WTERMSIG(status)));
+	else
+		snprintf(text, size,
+			 "the driver ends the process in the tests of this device, status %d",
+			 WEXITSTATUS(status));
 }
 
 /* The device has ended an earlier process, in a test that it was not sure to survive, or it takes nothing. */
-static void facts_note_end(struct facts *facts, const char *why)
+static void facts_note_end(struct facts *facts, int status)
 {
+	const bool is_lost = probe_status_is_lost(status);
+
+	facts->is_unknown |= is_lost;
+	facts->has_died |= !is_lost;
 	facts->is_best = false;
-	for (int i = 0; i < IMPORT_TYPES && !facts->is_tested; i++) {
+	if (facts->is_tested)
+		return;
+	for (int i = 0; i < IMPORT_TYPES; i++) {
 		facts->type[i] = (struct facts_type){ .method = "-" };
-		snprintf(facts->type[i].why, sizeof(facts->type[i].why), "%s", why);
+		facts_describe_end(status, facts->type[i].why, sizeof(facts->type[i].why));
 	}
-	facts->has_images |= !facts->is_tested; /* there are no imports */
-}
-
-/* Others ended the process: no image is known to be at fault. */
-static void facts_note_loss(struct facts *facts)
-{
-	static const char why[] = "the test was ended by others";
-
-	facts->is_unknown = true;
-	snprintf(facts->ended, sizeof(facts->ended), "%s", why);
-	for (unsigned int i = 0; i < IMAGE_RULES; i++)
-		if (facts->images[i].found == IMAGE_FATAL)
-			facts->images[i].found = IMAGE_UNPROVED;
-	facts_note_end(facts, why);
-}
-
-static void facts_note_death(struct facts *facts, int status)
-{
-	char why[FACTS_WHY_SIZE];
-
-	if (status == PROBE_STATUS_HANGS)
-		snprintf(why, sizeof(why), "the driver hangs in the tests of this device");
-	else if (WIFSIGNALED(status))
-		snprintf(why, sizeof(why), "the driver crashes in the tests of this device: %s",
-			 sigdescr_np(WTERMSIG(status)));
-	else
-		snprintf(why, sizeof(why),
-			 "the driver ends the process in the tests of this device, status %d",
-			 WEXITSTATUS(status));
-	facts->has_died = true;
-	facts_note_end(facts, why);
+	facts->has_images = true; /* there are no imports */
 }
 
 /* If each of a device's tests hung, they would take minutes: after one, the section ends. */
 static void facts_resume_section(struct facts_file *file, cl_device_id id, int status)
 {
-	struct facts *facts = &file->record->device[file->record->count - 1];
+	struct facts *facts = facts_section(file);
 	const bool goes_on = facts->is_tested && status != PROBE_STATUS_HANGS;
 	struct device *device;
 
-	if (probe_status_is_lost(status))
-		facts_note_loss(facts);
-	else
-		facts_note_death(facts, status);
-	facts_write_section(file, facts);
+	facts_note_end(facts, status);
+	facts_write_section(file);
 	device = goes_on ? device_test(id, facts) : NULL;
 	if (device)
 		facts_run_dangers(file, device);
 	file->is_written &= device || !goes_on;
 	facts_end_section(file);
-	free(device);
+	device_free(device);
 }
 
 /* False: the devices of an earlier process are no more those of this one. */
@@ -191,9 +188,18 @@ static cl_int facts_make_record(struct facts_file *file, cl_platform_id platform
 	facts_make_rest(file, platform, status);
 	facts_seal(record);
 	facts_write(file, record, facts_size(record));
-	if (file->is_written && is_kept && facts_are_whole(record))
+	if (file->is_written && is_kept && record->is_whole)
 		kept_write(key, record);
 	return file->is_written ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+}
+
+size_t facts_make_here(cl_platform_id platform, bool with_images, struct facts_record *record)
+{
+	struct facts_file file = { .fd = -1, .with_images = with_images, .record = record };
+
+	facts_make_rest(&file, platform, 0);
+	facts_seal(record);
+	return file.is_written ? facts_size(record) : 0;
 }
 
 cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/config.h"
 #include "icd/driver_info.h"
 #include "icd/facts/store.h"
 #include "icd/layer.h"
@@ -29,26 +28,6 @@ static unsigned int support_of_facts(const struct facts *facts)
 	return takes;
 }
 
-static unsigned int support_of_tested(cl_device_id id)
-{
-	const struct device *device = device_get(id);
-
-	return device ? support_of_facts(&device->facts) : 0;
-}
-
-/* In climport-probe, and where the environment asks for tests in the process. */
-static unsigned int support_test_platform(cl_platform_id platform)
-{
-	cl_uint count;
-	cl_device_id *devices = device_list(platform, &count);
-	unsigned int takes = 0;
-
-	for (cl_uint i = 0; i < count; i++)
-		takes |= support_of_tested(devices[i]);
-	free(devices);
-	return takes;
-}
-
 static unsigned int support_of_record(const struct facts_record *record)
 {
 	unsigned int takes = 0;
@@ -62,8 +41,7 @@ void support_prepare(cl_platform_id platform)
 {
 	char why[FACTS_WHY_SIZE];
 
-	if (config_probe() != PROBE_HERE)
-		facts_get(platform, FACTS_KEPT, why);
+	facts_get(platform, FACTS_KEPT, why);
 }
 
 /* A driver with the extension for each type needs no test and no addition. */
@@ -85,8 +63,6 @@ unsigned int support_of_platform(cl_platform_id platform)
 
 	if (support_is_native(platform))
 		return TAKES_NATIVE;
-	if (config_probe() == PROBE_HERE)
-		return support_test_platform(platform);
 	return support_of_record(facts_get(platform, FACTS_QUERY, why));
 }
 
@@ -96,10 +72,8 @@ bool support_nothing(cl_platform_id platform)
 	char why[FACTS_WHY_SIZE];
 	THREAD_NO_CANCEL();
 
-	if (config_probe() == PROBE_HERE)
-		return !support_of_platform(platform);
 	record = facts_get(platform, FACTS_KEPT, why);
-	return record && facts_are_whole(record) && !support_of_record(record);
+	return record && record->is_whole && !support_of_record(record);
 }
 
 unsigned int support_of_device(cl_device_id id)
@@ -110,8 +84,6 @@ unsigned int support_of_device(cl_device_id id)
 	cl_platform_id platform;
 	THREAD_NO_CANCEL();
 
-	if (config_probe() == PROBE_HERE)
-		return support_of_tested(root);
 	if (next.clGetDeviceInfo(root, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL))
 		return 0;
 	facts = device_facts(platform, root, FACTS_QUERY, why);

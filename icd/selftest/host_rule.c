@@ -169,9 +169,10 @@ static cl_int host_run(struct host_test *t, struct sample sample)
 	return result;
 }
 
-static bool host_try(struct host_test *t, const struct sample *sample)
+static bool host_try(struct host_test *t, enum import_kind kind, cl_mem_flags flags, size_t offset,
+		     size_t size)
 {
-	return host_run(t, *sample) == 1;
+	return host_run(t, (struct sample){ kind, flags, offset, size, NULL }) == 1;
 }
 
 /* Whole pages, by data; and the kernel's address on a CPU.  1: zero copy, 0: not, or an error. */
@@ -184,7 +185,7 @@ static cl_int host_try_page(struct host_test *t)
 		return result;
 	t->rule.align = t->page;
 	t->rule.own_address = t->is_cpu;
-	t->rule.own_address = t->is_cpu && host_try(t, &page);
+	t->rule.own_address = t->is_cpu && host_run(t, page) == 1;
 	return 1;
 }
 
@@ -195,28 +196,16 @@ static size_t host_try_alignments(struct host_test *t)
 	size_t offset = 0;
 
 	for (size_t i = 0; i < ALIGNMENTS; i++) {
-		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE,
-					       alignments[i].offset, alignments[i].size, NULL };
+		const struct alignment *a = &alignments[i];
 
-		if (!host_try(t, &sample)) {
+		if (!host_try(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, a->offset, a->size)) {
 			t->rule.own_address = own_address;
 			break;
 		}
-		t->rule.align = alignments[i].align;
-		offset = alignments[i].offset;
+		t->rule.align = a->align;
+		offset = a->offset;
 	}
 	return offset;
-}
-
-static void host_try_accesses(struct host_test *t, size_t offset)
-{
-	for (unsigned int access = 0; access < HOST_RULE_ACCESSES; access++) {
-		const struct sample sample = { IMPORT_ANONYMOUS, host_rule_flags(access), offset,
-					       SMALL, NULL };
-
-		if (host_try(t, &sample))
-			t->rule.accesses |= 1u << access;
-	}
 }
 
 /* Nothing can be written through a mapping without write permission: there the address alone tells. */
@@ -224,28 +213,12 @@ static void host_try_kinds(struct host_test *t, size_t offset)
 {
 	for (unsigned int kind = 0; kind < IMPORT_KINDS; kind++) {
 		const bool is_writable = kind != IMPORT_UNWRITABLE;
-		const struct sample sample = {
-			.kind = (enum import_kind)kind,
-			.flags = is_writable ? CL_MEM_READ_WRITE : CL_MEM_READ_ONLY,
-			.offset = offset,
-			.size = kind == IMPORT_SEVERAL ? 2 * t->page : SMALL,
-		};
+		const cl_mem_flags flags = is_writable ? CL_MEM_READ_WRITE : CL_MEM_READ_ONLY;
+		const size_t size = kind == IMPORT_SEVERAL ? 2 * t->page : SMALL;
 
-		if ((is_writable || t->rule.own_address) && host_try(t, &sample))
+		if ((is_writable || t->rule.own_address) &&
+		    host_try(t, (enum import_kind)kind, flags, offset, size))
 			t->rule.kinds |= 1u << kind;
-	}
-}
-
-static void host_try_sizes(struct host_test *t)
-{
-	t->rule.largest = t->page;
-	for (size_t i = 0; i < SIZES; i++) {
-		const struct sample sample = { IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i],
-					       NULL };
-
-		if (!host_try(t, &sample))
-			return;
-		t->rule.largest = sizes[i];
 	}
 }
 
@@ -257,9 +230,14 @@ static cl_int host_try_all(struct host_test *t)
 	if (result != 1)
 		return result;
 	offset = host_try_alignments(t);
-	host_try_accesses(t, offset);
+	for (unsigned int access = 0; access < HOST_RULE_ACCESSES; access++)
+		if (host_try(t, IMPORT_ANONYMOUS, host_rule_flags(access), offset, SMALL))
+			t->rule.accesses |= 1u << access;
 	host_try_kinds(t, offset);
-	host_try_sizes(t);
+	t->rule.largest = t->page;
+	for (size_t i = 0;
+	     i < SIZES && host_try(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i]); i++)
+		t->rule.largest = sizes[i];
 	return result;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The self-test behind struct image_rule: rounds (rounds.h) by images in place of buffers.  For each size of a pixel
- * an image comes first whose address and row pitch are as odd as may be.  Only if it does not pass are the loosest
- * pitch and the loosest address looked for, in this order.  Each access and extent is tried upon that.
+ * the loosest unit is looked for, of which address and row pitch are odd multiples.  Each access and extent is tried
+ * upon that.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 #define HEIGHT 3
 #define RGBA8 2 /* the number of the pixels of 4 bytes, which every device has */
 
-/* Pixels, the loosest first: addresses and row pitches may have to be multiples of. */
+/* Pixels, the loosest first: drivers want addresses and row pitches to be multiples of them. */
 static const unsigned int units[] = { 1, 2, 4, 16, 64, 256 };
 
 /*
@@ -73,42 +73,37 @@ struct image_test {
 	bool is_2d;
 	size_t page, align, origin; /* bytes: of the buffer's address; of images in their memory */
 	bool has_copied;	    /* some image */
-};
 
-/* Two images of a trial. */
-struct image_pair {
-	struct image_test *test;
+	/* Of a trial, which has two images: */
 	const struct image_trial *trial;
+	struct rounds_shape shape;
 	struct import_region *region;
-	size_t pitch;
 	cl_mem roots[2]; /* the buffers below; NULL if the images have the memory */
 };
 
 static cl_int image_enqueue_edge(cl_command_queue queue, bool begins, void *arg)
 {
-	struct image_pair *p = arg;
-	const struct method_ops *ops = p->test->how.ops;
+	struct image_test *t = arg;
+	const struct method_ops *ops = t->how.ops;
 
 	if (!ops->enqueue_acquire)
 		return CL_SUCCESS;
-	return (begins ? ops->enqueue_acquire : ops->enqueue_release)(queue, 2, p->roots, 0, NULL,
+	return (begins ? ops->enqueue_acquire : ops->enqueue_release)(queue, 2, t->roots, 0, NULL,
 								      NULL);
 }
 
 /* A buffer over the memory; or, with a reference to it in @root, the part where the image begins. */
-static cl_mem image_create_parent(const struct image_pair *p, cl_mem_flags flags, cl_mem *root,
+static cl_mem image_create_parent(const struct image_test *t, cl_mem_flags flags, cl_mem *root,
 				  cl_int *err)
 {
-	const struct context_import *how = &p->test->how;
-	const size_t origin = p->test->origin;
-	const cl_buffer_region part = { origin, p->region->size - origin };
+	const cl_buffer_region part = { t->origin, t->region->size - t->origin };
 	struct method_buffer buffer = { NULL, NULL };
 
-	*err = how->ops->create(p->test->session.context, how, flags, p->region, &buffer);
-	*root = *err ? NULL : memobj_holding(buffer.handle, p->region, err);
+	*err = t->how.ops->create(t->session.context, &t->how, flags, t->region, &buffer);
+	*root = *err ? NULL : memobj_holding(buffer.handle, t->region, err);
 	if (!*root)
 		return NULL;
-	if (!origin) {
+	if (!t->origin) {
 		next.clRetainMemObject(*root);
 		return *root;
 	}
@@ -117,36 +112,30 @@ static cl_mem image_create_parent(const struct image_pair *p, cl_mem_flags flags
 		err);
 }
 
-static cl_mem image_create_of(cl_context context, cl_mem_flags flags,
-			      const struct image_trial *trial, const cl_image_desc *desc,
-			      void *host_ptr, cl_int *err)
-{
-	return created_or_null(
-		next.clCreateImage(context, flags, &formats[trial->pixel], desc, host_ptr, err),
-		err);
-}
-
 static cl_mem image_create_one(cl_context context, bool reader, void *arg, cl_int *err)
 {
-	struct image_pair *p = arg;
-	const struct image_test *t = p->test;
-	const cl_mem_flags flags = rounds_flags(p->trial->flags, reader);
+	struct image_test *t = arg;
+	const bool is_of_memory = t->from == IMAGE_OF_MEMORY;
+	const cl_mem_flags flags = rounds_flags(t->trial->flags, reader);
 	cl_image_desc desc = {
 		.image_type = t->is_2d ? CL_MEM_OBJECT_IMAGE2D : CL_MEM_OBJECT_IMAGE1D_BUFFER,
-		.image_width = p->trial->width,
-		.image_height = t->is_2d ? p->trial->height : 0,
-		.image_row_pitch = t->is_2d ? p->pitch : 0,
+		.image_width = t->shape.width,
+		.image_height = t->is_2d ? t->shape.height : 0,
+		.image_row_pitch = t->is_2d ? t->shape.pitch : 0,
 	};
 	cl_mem image;
 
-	if (t->from == IMAGE_OF_MEMORY)
-		return memobj_holding(image_create_of(context, flags | CL_MEM_USE_HOST_PTR,
-						      p->trial, &desc, p->region->addr, err),
-				      p->region, err);
-	desc.mem_object = image_create_parent(p, flags, &p->roots[reader], err);
-	if (!desc.mem_object)
+	if (!is_of_memory)
+		desc.mem_object = image_create_parent(t, flags, &t->roots[reader], err);
+	if (!is_of_memory && !desc.mem_object)
 		return NULL;
-	image = image_create_of(context, flags, p->trial, &desc, NULL, err);
+	image = created_or_null(next.clCreateImage(context,
+						   flags | (is_of_memory ? CL_MEM_USE_HOST_PTR : 0),
+						   &formats[t->trial->pixel], &desc,
+						   is_of_memory ? t->region->addr : NULL, err),
+				err);
+	if (is_of_memory)
+		return memobj_holding(image, t->region, err);
 	next.clReleaseMemObject(desc.mem_object);
 	return image;
 }
@@ -167,43 +156,43 @@ int selftest_sample_dmabuf(size_t size, struct import_region **region)
 }
 
 /* Whole pages: some drivers take no other. */
-static int image_get_memory(struct image_pair *p, const struct rounds_shape *shape)
+static int image_get_memory(struct image_test *t)
 {
-	const struct image_test *t = p->test;
-	const size_t size = (t->origin + shape->pitch * shape->height + t->page - 1) & -t->page;
+	const size_t size = (t->origin + t->shape.pitch * t->shape.height + t->page - 1) & -t->page;
 	struct import_sample_want want = {
 		.kind = IMPORT_ANONYMOUS,
-		.offset = p->trial->offset,
+		.offset = t->trial->offset,
 		.size = size,
 		.is_sparse = t->how.device->facts.rule.own_address,
 	};
 
 	if (t->from >= IMAGE_OF_DMABUF)
-		return selftest_sample_dmabuf(size, &p->region);
+		return selftest_sample_dmabuf(size, &t->region);
 	if (!want.is_sparse && size > import_memory_available() / 2)
 		return -ENOMEM;
-	rounds_places(shape, want.at);
+	rounds_places(&t->shape, want.at);
 	for (int i = 0; i < ROUNDS_PLACES; i++)
 		want.at[i] += t->origin;
-	return import_sample_kind(&want, &p->region);
+	return import_sample_kind(&want, &t->region);
 }
 
-static cl_int image_run_rounds(struct image_test *t, struct image_pair *p,
-			       const struct rounds_shape *shape)
+static cl_int image_run_rounds(struct image_test *t)
 {
 	const struct rounds rounds = {
-		.bytes = (unsigned char *)p->region->addr + t->origin,
-		.shape = *shape,
+		.bytes = (unsigned char *)t->region->addr + t->origin,
+		.shape = t->shape,
 		.create = image_create_one,
 		.edge = image_enqueue_edge,
 		.count = ROUNDS_DEFAULT,
-		.arg = p,
+		.arg = t,
 	};
 	const cl_int result = rounds_run(&t->session, &rounds);
 
-	for (int i = 0; i < 2; i++)
-		if (p->roots[i])
-			next.clReleaseMemObject(p->roots[i]);
+	for (int i = 0; i < 2; i++) {
+		if (t->roots[i])
+			next.clReleaseMemObject(t->roots[i]);
+		t->roots[i] = NULL;
+	}
 	return result;
 }
 
@@ -213,20 +202,18 @@ static cl_int image_run(struct image_test *t, const struct image_trial *trial)
 	const size_t row = (size_t)trial->width << trial->pixel, unit = trial->unit,
 		     gap = trial->is_tight ? unit - 1 : unit,
 		     pitch = unit ? (row + gap) / unit * unit : row;
-	struct image_trial made = *trial;
-	const struct rounds_shape shape = { (size_t)1 << trial->pixel,
-					    trial->is_tight ? pitch >> trial->pixel : trial->width,
-					    trial->height, pitch };
-	struct image_pair p = { .test = t, .trial = &made, .pitch = pitch };
 	cl_int result;
 	int ret;
 
-	made.width = (unsigned int)shape.width;
-	ret = image_get_memory(&p, &shape);
+	t->trial = trial;
+	t->shape = (struct rounds_shape){ (size_t)1 << trial->pixel,
+					  trial->is_tight ? pitch >> trial->pixel : trial->width,
+					  trial->height, pitch };
+	ret = image_get_memory(t);
 	if (ret)
 		return ret == -EOPNOTSUPP ? CL_INVALID_OPERATION : CL_OUT_OF_HOST_MEMORY;
-	result = image_run_rounds(t, &p, &shape);
-	import_put(p.region);
+	result = image_run_rounds(t);
+	import_put(t->region);
 	t->has_copied |= !result;
 	return result;
 }
@@ -245,44 +232,30 @@ static bool image_rows_pass(struct image_test *t, const struct image_trial *tria
 	return image_passes(t, trial) && (!trial->unit || image_passes(t, &tight));
 }
 
-/* The loosest offset, or unit, in @trial that passes, from @least to below @end; 0: none does. */
-static void image_find_unit(struct image_test *t, struct image_trial *trial, unsigned int *bytes,
-			    size_t least, size_t end)
-{
-	for (size_t i = 0; i < COUNT(units); i++) {
-		*bytes = units[i] << trial->pixel;
-		if (*bytes >= least && *bytes < end && image_rows_pass(t, trial))
-			return;
-	}
-	*bytes = 0;
-}
-
-/* Pixels of 1 << @number bytes.  False: none of them is proved, and @trial has no use. */
+/* Pixels of 1 << @number bytes, at first not at a page.  False: none is proved, and @trial is the strictest. */
 static bool image_try_pixel(struct image_test *t, unsigned int number, struct image_rule *rule,
 			    struct image_trial *trial)
 {
-	const unsigned int pixel = 1u << number;
-	const size_t odd = t->align > pixel ? t->align : pixel;
+	for (size_t i = 0; i < 2 * COUNT(units); i++) {
+		const size_t unit = (size_t)units[i % COUNT(units)] << number,
+			     align = i < COUNT(units) ? t->align : t->page;
 
-	*trial = (struct image_trial){
-		.flags = CL_MEM_READ_WRITE,
-		.pixel = number,
-		.offset = odd < t->page ? (unsigned int)odd : 0,
-		.unit = t->is_2d ? pixel : 0,
-		.width = WIDTH,
-		.height = t->is_2d ? HEIGHT : 1,
-	};
-	if (!image_rows_pass(t, trial)) {
-		trial->offset = 0;
-		if (t->is_2d)
-			image_find_unit(t, trial, &trial->unit, pixel, SIZE_MAX);
-		if (t->is_2d ? !trial->unit : !image_passes(t, trial))
-			return false;
-		image_find_unit(t, trial, &trial->offset, t->align, t->page);
+		*trial = (struct image_trial){
+			.flags = CL_MEM_READ_WRITE,
+			.pixel = number,
+			.offset = (unsigned int)((align > unit ? align : unit) % t->page),
+			.unit = t->is_2d ? (unsigned int)unit : 0,
+			.width = WIDTH,
+			.height = t->is_2d ? HEIGHT : 1,
+		};
+		if (image_rows_pass(t, trial)) {
+			rule->unit[number] = (unsigned int)unit;
+			if (align > rule->align)
+				rule->align = (unsigned int)align;
+			return true;
+		}
 	}
-	rule->align[number] = trial->offset ? trial->offset : (unsigned int)t->page;
-	rule->pitch[number] = trial->unit;
-	return true;
+	return false;
 }
 
 static void image_try_accesses(struct image_test *t, struct image_trial trial,
@@ -350,7 +323,7 @@ bool selftest_image(const struct device *device, const struct method_ops *ops, u
 	};
 	cl_int result;
 
-	*rule = (struct image_rule){ .found = IMAGE_UNPROVED };
+	*rule = (struct image_rule){ .align = 1 };
 	if (!image_is_supported(device->id))
 		return true;
 	result = session_begin_source(&t.session, &device->id, image_source,

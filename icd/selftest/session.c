@@ -52,7 +52,7 @@ cl_int session_use_device(struct session *s, cl_device_id device)
 	return err;
 }
 
-static cl_int session_start(struct session *s, const cl_device_id *devices, cl_uint num_devices)
+cl_int session_begin_queue(struct session *s, const cl_device_id *devices, cl_uint num_devices)
 {
 	cl_int err;
 
@@ -75,7 +75,7 @@ static cl_int session_build(struct session *s, const char *source, const char *k
 
 cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices)
 {
-	const cl_int err = session_start(s, devices, num_devices);
+	const cl_int err = session_begin_queue(s, devices, num_devices);
 
 	for (cl_uint i = 0; i < num_devices && !err; i++)
 		if (selftest_needs_compiler(devices[i]))
@@ -86,7 +86,7 @@ cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num
 cl_int session_begin_source(struct session *s, const cl_device_id *device, const char *source,
 			    const char *kernel)
 {
-	const cl_int err = session_start(s, device, 1);
+	const cl_int err = session_begin_queue(s, device, 1);
 
 	return err ? err : session_build(s, source, kernel);
 }

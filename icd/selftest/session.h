@@ -27,6 +27,9 @@ struct session_arg {
  */
 cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices);
 
+/* Likewise, without kernels. */
+cl_int session_begin_queue(struct session *s, const cl_device_id *devices, cl_uint num_devices);
+
 /* Likewise, of one device, with a compiled @kernel of a @source. */
 cl_int session_begin_source(struct session *s, const cl_device_id *device, const char *source,
 			    const char *kernel);

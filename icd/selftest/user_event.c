@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The self-test of a bracket (access/bracket.h): a bracket around a marker, and a clFinish.
+ * The self-test of a bracket (access/bracket.h): one end of it, and a clFinish.
  *
  *	done[0] (user[0]); its callback completes user[1]
- *	done[1] (user[1]), the command; its callback completes user[2]
- *	done[2] (user[2])
+ *	done[1] (user[1])
  *
  * Another thread completes user[0], the gate, while the caller is in clFinish.  PoCL's device "basic" (3.1) returns
  * from clFinish too early, and deadlocks if the event is completed then, so its gate stays as it is.  oclgrind (21.10)
@@ -17,50 +16,40 @@
 
 #include "icd/driver_info.h"
 #include "icd/layer.h"
-#include "icd/selftest/selftest.h"
+#include "icd/selftest/session.h"
 #include "util/thread.h"
 
 #define GATE_MS 20	 /* the caller is in clFinish by then */
 #define PATIENCE_MS 3000 /* the work takes one: a slow or busy machine */
-#define EVENTS 3
-
-/* A user event that a callback completes. */
-struct event_hook {
-	cl_event event;
-	bool is_set;
-	atomic_bool called; /* and over */
-};
+#define EVENTS 2
 
 struct event_test {
-	cl_context context;
-	cl_command_queue queue;
+	cl_device_id device;
+	struct session session;
 	cl_event user[EVENTS], done[EVENTS];
-	struct event_hook hooks[EVENTS - 1];
+	bool has_callback;
+	atomic_bool called;		/* and the callback is over */
 	atomic_bool finishes, finished; /* the caller enters clFinish, and has left it */
-	bool is_rescued;		/* callbacks did not come */
+	bool is_rescued;		/* the callback did not come */
 };
 
-static void CL_CALLBACK user_event_hook_run(cl_event event, cl_int status, void *arg)
+static void CL_CALLBACK user_event_called(cl_event event, cl_int status, void *arg)
 {
-	struct event_hook *hook = arg;
+	struct event_test *t = arg;
 
 	(void)event;
 	(void)status;
-	next.clSetUserEventStatus(hook->event, CL_COMPLETE);
-	atomic_store(&hook->called, true);
+	next.clSetUserEventStatus(t->user[1], CL_COMPLETE);
+	atomic_store(&t->called, true);
 }
 
-static cl_int user_event_make(struct event_test *t, cl_device_id device)
+static cl_int user_event_make(struct event_test *t)
 {
-	cl_int err;
+	cl_int err = session_begin_queue(&t->session, &t->device, 1);
 
-	t->context =
-		created_or_null(next.clCreateContext(NULL, 1, &device, NULL, NULL, &err), &err);
-	if (!err)
-		t->queue = created_or_null(next.clCreateCommandQueue(t->context, device, 0, &err),
-					   &err);
 	for (int i = 0; i < EVENTS && !err; i++)
-		t->user[i] = created_or_null(next.clCreateUserEvent(t->context, &err), &err);
+		t->user[i] =
+			created_or_null(next.clCreateUserEvent(t->session.context, &err), &err);
 	return err;
 }
 
@@ -69,15 +58,12 @@ static cl_int user_event_enqueue(struct event_test *t)
 {
 	cl_int err = CL_SUCCESS;
 
-	for (int i = 0; i < EVENTS && !err; i++) {
-		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->user[i], &t->done[i]);
-		if (err || i == EVENTS - 1)
-			break;
-		t->hooks[i].event = t->user[i + 1];
-		err = next.clSetEventCallback(t->done[i], CL_COMPLETE, user_event_hook_run,
-					      &t->hooks[i]);
-		t->hooks[i].is_set = !err;
-	}
+	for (int i = 0; i < EVENTS && !err; i++)
+		err = next.clEnqueueMarkerWithWaitList(t->session.queue, 1, &t->user[i],
+						       &t->done[i]);
+	if (!err)
+		err = next.clSetEventCallback(t->done[0], CL_COMPLETE, user_event_called, t);
+	t->has_callback = !err;
 	return err;
 }
 
@@ -121,7 +107,7 @@ static enum tested user_event_finish(struct event_test *t)
 		return UNTESTED;
 	}
 	atomic_store(&t->finishes, true);
-	err = next.clFinish(t->queue);
+	err = next.clFinish(t->session.queue);
 	atomic_store(&t->finished, true);
 	if (!err)
 		err = next.clGetEventInfo(t->done[EVENTS - 1], CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -137,19 +123,15 @@ static enum tested user_event_finish(struct event_test *t)
 /* While a callback may come, the driver keeps the test.  @ms: the patience, milliseconds. */
 static void user_event_destroy(struct event_test *t, int ms)
 {
-	for (int i = 0; i < EVENTS - 1; i++)
-		if (t->hooks[i].is_set && !user_event_wait(&t->hooks[i].called, ms))
-			return;
+	if (t->has_callback && !user_event_wait(&t->called, ms))
+		return;
 	for (int i = 0; i < EVENTS; i++) {
 		if (t->done[i])
 			next.clReleaseEvent(t->done[i]);
 		if (t->user[i])
 			next.clReleaseEvent(t->user[i]);
 	}
-	if (t->queue)
-		next.clReleaseCommandQueue(t->queue);
-	if (t->context)
-		next.clReleaseContext(t->context);
+	session_end(&t->session);
 	free(t);
 }
 
@@ -165,13 +147,14 @@ enum tested selftest_user_event(cl_device_id device)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return UNTESTED;
-	if (!user_event_make(t, device)) {
+	t->device = device;
+	if (!user_event_make(t)) {
 		if (user_event_enqueue(t))
 			user_event_complete(t);
 		else
 			found = user_event_finish(t);
 	}
-	/* Callbacks come late on a busy machine, and may never come on a device that failed. */
+	/* A callback comes late on a busy machine, and may never come on a device that failed. */
 	user_event_destroy(t, found == FAILED ? GATE_MS : PATIENCE_MS);
 	return found;
 }

@@ -8,6 +8,7 @@
  *	PRELOADED_STATUS=N	or by this exit status
  *	PRELOADED_HANGS=BITS	contexts of these devices never end and block all signals; the parent's patience
  *				is over at once
+ *	PRELOADED_STAYS=1	such a process does not go when it is killed, as one that the kernel holds
  *	PRELOADED_ORPHANS=BITS	contexts of these devices kill the parent process
  *	PRELOADED_LACKS=BITS	contexts of these devices fail, for want of memory
  *
@@ -23,6 +24,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,19 +81,47 @@ static void preloaded_be_deaf(void)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 }
 
+/* So often that the parent gives up. */
 static bool preloaded_one_hangs(void)
 {
+	static int before, looks;
 	FILE *file = preloaded_open_hung("re");
 	int pid = 0;
 	const bool hangs = file && fscanf(file, "%d", &pid) == 1 && !kill(pid, 0);
 
 	if (file)
 		fclose(file);
-	return hangs;
+	looks = pid == before ? looks + 1 : 0;
+	before = pid;
+	return hangs && looks < 70;
+}
+
+/* Who is traced stays for the tracer. */
+static void preloaded_stay(void)
+{
+	const pid_t probe = getppid(), own = getpid();
+	char ready;
+	int ends[2];
+
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	if (pipe2(ends, O_CLOEXEC))
+		abort();
+	if (!fork()) {
+		ready = !ptrace(PTRACE_SEIZE, own, 0, 0);
+		if (write(ends[1], &ready, 1) != 1)
+			abort();
+		while (!kill(probe, 0))
+			usleep(10000); /* time: between two looks */
+		_exit(0);
+	}
+	if (read(ends[0], &ready, 1) != 1 || !ready)
+		abort();
 }
 
 _Noreturn static void preloaded_hang(void)
 {
+	if (getenv("PRELOADED_STAYS"))
+		preloaded_stay();
 	preloaded_be_deaf();
 	for (;;)
 		pause();

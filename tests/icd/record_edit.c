@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	facts_seal(&record);
-	record.layout *= !record.is_open;
+	record.progress.layout *= !record.is_open;
 	n = (ssize_t)facts_size(&record);
 	return pwrite(fd, &record, (size_t)n, 0) != n || ftruncate(fd, n);
 }

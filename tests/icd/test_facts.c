@@ -9,21 +9,15 @@
 
 static const struct facts known = {
 	.name = "a device",
-	.type = { [IMPORT_HOST] = { "host_ptr", 64, "by self-test" },
-		  [IMPORT_DMABUF] = { "-", 0, "no dma-buf" } },
+	.type = { [IMPORT_HOST] = { "host_ptr", 64, false, "by self-test" },
+		  [IMPORT_DMABUF] = { "-", 0, false, "no dma-buf" } },
 	.image2d = true,
 	.is_best = true,
 	.rule = { .align = 64, .largest = 1048576, .kinds = 3, .accesses = 0xfff },
 	.exporters = 5,
 	.large_why = "died",
 	.has_images = true,
-	.images = { [3] = { IMAGE_ZERO_COPY,
-			    false,
-			    256,
-			    128,
-			    0xfff,
-			    { [2] = 64, [4] = 64 },
-			    { [2] = 4, [4] = 16 } },
+	.images = { [3] = { IMAGE_ZERO_COPY, false, 256, 128, 0xfff, 64, { [2] = 4, [4] = 16 } },
 		    [4] = { .found = IMAGE_COPIES } },
 };
 
@@ -42,7 +36,7 @@ TEST(sealed, "A record is what was sealed: no other byte, length, number of devi
 	record.device[1].is_best = true;
 	EXPECT(!facts_are_valid(&record, size));
 	record.device[1].is_best = false;
-	record.layout++;
+	record.progress.layout++;
 	EXPECT(!facts_are_valid(&record, size));
 	facts_seal(&record);
 	record.count = FACTS_DEVICES + 1;
@@ -68,7 +62,8 @@ TEST_EACH(unknown, struct part, parts, "A record in which anything is unknown is
 	static struct facts_record record = { .count = 2 };
 
 	record.device[1] = row->facts;
-	EXPECT_EQ(facts_are_whole(&record), row->is_whole);
+	facts_seal(&record);
+	EXPECT_EQ(record.is_whole, row->is_whole);
 }
 
 static const struct habit {
@@ -102,7 +97,7 @@ TEST_EACH_PAIR(
 	struct image_rule rules[IMAGE_RULES] = { [3] = known.images[3] };
 	const bool is_other = row->image.from != IMAGE_OF_MEMORY || !row->image.is_2d;
 
-	rules[3].pitch[2] = 8;
+	rules[3].unit[2] = 8;
 	rules[3].accesses = 1u << host_rule_access(0);
 	rules[3].is_all = column->is_all;
 	EXPECT_EQ(image_rule_check(rules, &row->image),

@@ -192,6 +192,7 @@ static const struct death {
 	{ "by_exit", "PRELOADED_DIES=2", "PRELOADED_STATUS=3", PLATFORM | 5, 2 },
 	{ "by_good_exit", "PRELOADED_DIES=2", "PRELOADED_STATUS=0", PLATFORM | 5, 2 },
 	{ "hangs", "PRELOADED_HANGS=2", NULL, PLATFORM | 5, 2 },
+	{ "stays", "PRELOADED_HANGS=2", "PRELOADED_STAYS=1", PLATFORM | 5, 2 },
 };
 
 TEST_EACH(death, struct death, deaths,

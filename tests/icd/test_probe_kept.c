@@ -229,6 +229,32 @@ TEST(aged, "A record that is an hour old serves queries a second later, while th
 	expect_probes(1);
 }
 
+static int query_as_nobody(void)
+{
+	if (!getuid() && (setgid(65534) || setuid(65534)))
+		return 77;
+	probe_use_installed_layer();
+	return probe_query_device();
+}
+
+TEST(unwritable, "A record that is an hour old stays where no other could be kept.")
+{
+	int status;
+
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exec " PROBE_ANSWERS);
+	EXPECT_EQ(probe_run_answered(probe_query_with_installed), 0);
+	kept_damage(EDIT_PATH " $f best=0; touch -d '2 hours ago' $f; chmod 644 $f; "
+			      "cd $(dirname $f); chmod 555 .; chmod 755 .. ../..; "
+			      "chmod 666 ../../ran");
+	status = probe_run_program(query_as_nobody);
+	kept_damage("chmod 755 $(dirname $f)");
+	if (status == 77)
+		test_skip("the user cannot be changed");
+	EXPECT_EQ(status, 0);
+	expect_probes(1);
+}
+
 TEST(unknown_method, "A kept record of a method that this version does not have gives no name.")
 {
 	probe_create_cache();

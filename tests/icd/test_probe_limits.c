@@ -211,6 +211,31 @@ TEST_EACH_PAIR(small_stack, struct small_call, small_calls, struct small_setting
 	unsetenv("CLIMPORT_LOG");
 }
 
+static int import_twice(void)
+{
+	cl_context context;
+	cl_int err;
+	int waits;
+
+	probe_use_installed_layer();
+	use_driver();
+	context = clCreateContext(NULL, 1, &used_device, NULL, NULL, &err);
+	if (import_bytes(context, 4096) != CL_OUT_OF_RESOURCES)
+		return 1;
+	waits = probe_count_waits();
+	if (import_bytes(context, 4096) != CL_OUT_OF_RESOURCES)
+		return 2;
+	return clReleaseContext(context) || probe_count_waits() != waits ? 3 : 0;
+}
+
+TEST(import_hangs,
+     "While climport-probe hangs, one import waits for it, and later ones fail at once.")
+{
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; " PROBE_HANGS);
+	EXPECT_EQ(probe_run_given_up(import_twice, probe_has_run), 0);
+}
+
 static char own_value;
 static bool is_harmed;
 

@@ -112,6 +112,7 @@ TEST(refused, "An import on a device that is not selected fails, and the message
 	cl_int err;
 
 	selection_open(NULL, "7");
+	EXPECT(!selection_device_reports(fix.device[0]));
 	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM"));
 	EXPECT(!fix.import(fix.context, 0, NULL, memory, sizeof(memory), &err));
 	EXPECT_EQ(err, CL_INVALID_PROPERTY);

@@ -19,8 +19,10 @@ cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_
 cl_int host_ptr_check(const struct context *context, unsigned int kinds, cl_mem_flags flags,
 		      const void *addr, size_t size);
 
-/* struct method_danger: whether commands can wait for user events, as in the bracket of a dma-buf. */
-void host_ptr_expect_events(struct device *device, unsigned int image);
-void host_ptr_test_events(struct device *device, unsigned int image);
+/* Tests whether commands can wait for user events, as in the bracket of a dma-buf. */
+void host_ptr_test_events(struct device *device);
+
+/* @why: what such commands do, a part of a sentence. */
+void host_ptr_refuse_events(struct facts *facts, const char *why);
 
 #endif /* ICD_METHODS_HOST_PTR_BUFFER_H */

@@ -31,42 +31,41 @@ static bool host_ptr_can_check_memory(void)
 	return ret != -EIO;
 }
 
-static bool host_ptr_refuse(struct method *method, bool unknown, const char *why)
+static bool host_ptr_refuse(struct facts_type *answer, const char *why)
 {
-	method->unknown = unknown;
-	snprintf(method->why, sizeof(method->why), "%s", why);
+	snprintf(answer->why, sizeof(answer->why), "%s", why);
 	return false;
 }
 
 /* False: no test would help, or no test can run now. */
-static bool host_ptr_is_testable(const struct device *device, struct method *method)
+static bool host_ptr_is_testable(struct device *device, struct facts_type *answer)
 {
 	const cl_version version = device_version(device->id);
+	const bool can_check = host_ptr_can_check_memory();
 
-	if (!host_ptr_can_check_memory())
+	device->facts.is_unknown |= !can_check || !version;
+	if (!can_check)
 		return host_ptr_refuse(
-			method, true,
-			"host memory cannot be checked: /proc/self/maps cannot be read");
+			answer, "host memory cannot be checked: /proc/self/maps cannot be read");
 	if (!version)
-		return host_ptr_refuse(method, true, "the device's version cannot be read");
+		return host_ptr_refuse(answer, "the device's version cannot be read");
 	if (version < CL_MAKE_VERSION(1, 1, 0))
 		return host_ptr_refuse(
-			method, method->unknown,
-			"OpenCL 1.0 does not tell when a buffer's memory is no more used");
+			answer, "OpenCL 1.0 does not tell when a buffer's memory is no more used");
 	return true;
 }
 
-static bool host_ptr_test(struct device *device, struct method *method)
+static bool host_ptr_test(struct device *device, struct facts_type *answer)
 {
+	struct facts *facts = &device->facts;
 	enum tested found;
 
-	if (!host_ptr_is_testable(device, method))
+	if (!host_ptr_is_testable(device, answer))
 		return false;
-	found = selftest_host_rule(device->id, &device->facts.rule, method->why,
-				   sizeof(method->why));
-	method->align = device->facts.rule.align;
-	device->facts.is_best &= device->facts.rule.own_address && method->align == 1;
-	method->unknown = found == UNTESTED;
+	found = selftest_host_rule(device->id, &facts->rule, answer->why, sizeof(answer->why));
+	answer->align = facts->rule.align;
+	facts->is_best &= facts->rule.own_address && answer->align == 1;
+	facts->is_unknown |= found == UNTESTED;
 	return found == PASSED;
 }
 
@@ -74,24 +73,14 @@ static bool host_ptr_test(struct device *device, struct method *method)
  * A mapped dma-buf is taken as the mapped memory, so the answer for host memory holds.  If
  * another method takes host memory, the test has not run yet.
  */
-static bool host_ptr_test_mapping(struct device *device, struct method *method)
+static bool host_ptr_probe(struct device *device, enum import_type type, struct facts_type *answer)
 {
-	const struct method *host = &device->method[IMPORT_HOST];
+	const struct method_ops *host = device->ops[IMPORT_HOST];
 
-	if (host->ops && host->ops != &method_host_ptr_ops)
-		return host_ptr_test(device, method);
-	*method = *host;
-	method->ops = NULL;
-	return host->ops;
-}
-
-static bool host_ptr_probe(struct device *device, const char *extensions, enum import_type type,
-			   struct method *method)
-{
-	(void)extensions;
-	if (type == IMPORT_HOST)
-		return host_ptr_test(device, method);
-	return host_ptr_test_mapping(device, method);
+	if (type == IMPORT_HOST || (host && host != &method_host_ptr_ops))
+		return host_ptr_test(device, answer);
+	*answer = device->facts.type[IMPORT_HOST];
+	return host;
 }
 
 static void host_ptr_describe(const struct device *device, enum import_type type,
@@ -110,39 +99,28 @@ static bool host_ptr_shares(const struct device *device)
 }
 
 /* In the bracket of a dma-buf commands wait for user events (access.h). */
-#define EVENTS_SAY(what)                                                                       \
-	"commands that wait for user events, or their callbacks, " what " on this device, so " \
-	"dma-bufs cannot be kept consistent"
-
-void host_ptr_expect_events(struct device *device, unsigned int image)
+void host_ptr_refuse_events(struct facts *facts, const char *why)
 {
-	struct facts_type *facts = &device->facts.type[IMPORT_DMABUF];
+	struct facts_type *answer = &facts->type[IMPORT_DMABUF];
 
-	(void)image;
-	if (device->method[IMPORT_DMABUF].ops != &method_host_ptr_ops)
-		return;
-	strcpy(facts->method, "-");
-	strcpy(facts->why, EVENTS_SAY("crash or hang the driver"));
+	strcpy(answer->method, "-");
+	snprintf(answer->why, sizeof(answer->why),
+		 "commands that wait for user events, or their callbacks, %s on this device, so "
+		 "dma-bufs cannot be kept consistent",
+		 why);
 }
 
-void host_ptr_test_events(struct device *device, unsigned int image)
+void host_ptr_test_events(struct device *device)
 {
-	struct method *method = &device->method[IMPORT_DMABUF];
-	enum tested found;
+	const enum tested found = selftest_user_event(device->id);
 
-	(void)image;
-	if (method->ops != &method_host_ptr_ops)
+	if (found == PASSED)
 		return;
-	found = selftest_user_event(device->id);
-	if (found != PASSED) {
-		method->ops = NULL;
-		method->unknown = found == UNTESTED;
-		device->facts.is_best = false;
-		snprintf(method->why, sizeof(method->why), "%s",
-			 found == UNTESTED ? EVENTS_SAY("could not be tested")
-					   : EVENTS_SAY("do not work"));
-	}
-	method_note_type(device, IMPORT_DMABUF);
+	device->ops[IMPORT_DMABUF] = NULL;
+	device->facts.is_unknown |= found == UNTESTED;
+	device->facts.is_best = false;
+	host_ptr_refuse_events(&device->facts,
+			       found == UNTESTED ? "could not be tested" : "do not work");
 }
 
 const struct method_ops method_host_ptr_ops = {

@@ -22,10 +22,9 @@
 /* The largest allocation below: CUDA allocates multiples of 2 MiB, and makes 512 MiB of 511. */
 #define LARGE_PART_MIB (LARGE_MIB - 2)
 
-void large_expect(struct device *device, unsigned int image)
+void large_expect_death(struct facts *facts)
 {
-	(void)image;
-	strcpy(device->facts.large_why, "climport-probe did not survive the test of it");
+	strcpy(facts->large_why, "climport-probe did not survive the test of it");
 }
 
 /* Apart from large_check(), whose frame is in every import. */
@@ -73,7 +72,7 @@ static cl_int large_copy_places(cl_command_queue queue, cl_mem writer, cl_mem re
 	return result;
 }
 
-static cl_int large_test_buffers(struct session *s, int fd)
+static cl_int large_test_descriptor(struct session *s, int fd)
 {
 	cl_int result;
 	cl_mem writer = opaque_fd_buffer(s->context, CL_MEM_READ_WRITE, fd, LARGE_LEAST, &result),
@@ -87,17 +86,6 @@ static cl_int large_test_buffers(struct session *s, int fd)
 		next.clReleaseMemObject(reader);
 	}
 	next.clReleaseMemObject(writer);
-	return result;
-}
-
-static cl_int large_test_descriptor(cl_device_id device, int fd)
-{
-	struct session s;
-	cl_int result = session_begin(&s, &device, 1);
-
-	if (!result)
-		result = large_test_buffers(&s, fd);
-	session_end(&s);
 	return result;
 }
 
@@ -116,12 +104,16 @@ static cl_int large_test_memory(cl_device_id device, const unsigned char *uuid)
 {
 	struct import_region *region;
 	struct import_opaque opaque;
+	struct session s;
 	cl_int result = CL_OUT_OF_RESOURCES;
 
 	if (import_sample_on_device(large_exporter(), uuid, LARGE_LEAST, &region))
 		return result;
 	if (!import_opaque(region, uuid, &region->opaque, &opaque)) {
-		result = large_test_descriptor(device, opaque.fd);
+		result = session_begin_queue(&s, &device, 1);
+		if (!result)
+			result = large_test_descriptor(&s, opaque.fd);
+		session_end(&s);
 		close(opaque.fd);
 	}
 	import_put(region);
@@ -129,12 +121,11 @@ static cl_int large_test_memory(cl_device_id device, const unsigned char *uuid)
 }
 
 /* What CUDA or OpenCL refuses, they may accept when there is more memory. */
-void large_test(struct device *device, unsigned int image)
+void large_test(struct device *device)
 {
 	const struct opaque_device *opaque = opaque_device_get(device);
 	cl_int result = CL_OUT_OF_RESOURCES;
 
-	(void)image;
 	log_clear();
 	if (opaque)
 		result = large_test_memory(device->id, opaque->uuid);

@@ -15,9 +15,9 @@
 
 #include "icd/objects/method.h"
 
-/* struct method_danger: writes to large memory and reads it through a second buffer. */
-void large_expect(struct device *device, unsigned int image);
-void large_test(struct device *device, unsigned int image);
+/* Writes to large memory and reads it through a second buffer. */
+void large_test(struct device *device);
+void large_expect_death(struct facts *facts);
 
 /**
  * large_check - whether the driver survives the import of a descriptor

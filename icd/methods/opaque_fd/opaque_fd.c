@@ -78,7 +78,7 @@ static enum tested opaque_fd_test_exporter(struct device *device, const unsigned
 }
 
 /* Exporters of any pages come first in the sentence. */
-static bool opaque_fd_test_host(struct device *device, struct method *method)
+static bool opaque_fd_test_host(struct device *device, struct facts_type *answer)
 {
 	static const char *const says[] = {
 		[UNTESTED] = "untested", [PASSED] = "zero copy by self-test", [FAILED] = "copied",
@@ -89,16 +89,17 @@ static bool opaque_fd_test_host(struct device *device, struct method *method)
 	size_t used = 0;
 
 	if (!opaque) {
-		snprintf(method->why, sizeof(method->why), "the device has no CL_DEVICE_UUID_KHR");
+		snprintf(answer->why, sizeof(answer->why), "the device has no CL_DEVICE_UUID_KHR");
 		return false;
 	}
 	device->facts.exporters = 0;
 	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
 		found[i] = opaque_fd_test_exporter(device, opaque->uuid, i);
-		method->unknown |= found[i] == UNTESTED;
+		device->facts.is_unknown |= found[i] == UNTESTED;
+		answer->is_reason |= found[i] == UNTESTED;
 	}
-	for (int i = IMPORT_EXPORTERS - 1; i >= 0 && used < sizeof(method->why); i--)
-		used += (size_t)snprintf(method->why + used, sizeof(method->why) - used, "%s%s: %s",
+	for (int i = IMPORT_EXPORTERS - 1; i >= 0 && used < sizeof(answer->why); i--)
+		used += (size_t)snprintf(answer->why + used, sizeof(answer->why) - used, "%s%s: %s",
 					 used ? "; " : "", import_exporter_get(i)->memory,
 					 says[found[i]]);
 	return device->facts.exporters;
@@ -108,34 +109,32 @@ static bool opaque_fd_test_host(struct device *device, struct method *method)
  * A dma-buf is taken as the mapped memory, or by the same descriptors: the answer for host memory holds.  If the
  * driver itself takes host memory, the test has not run yet.
  */
-static bool opaque_fd_test(struct device *device, enum import_type type, struct method *method)
+static bool opaque_fd_test(struct device *device, enum import_type type, struct facts_type *answer)
 {
-	const struct method *host = &device->method[IMPORT_HOST];
+	const struct method_ops *host = device->ops[IMPORT_HOST];
 
-	if (type == IMPORT_HOST || (host->ops && !host->ops->create))
-		return opaque_fd_test_host(device, method);
-	snprintf(method->why, sizeof(method->why),
+	if (type == IMPORT_HOST || (host && !host->create))
+		return opaque_fd_test_host(device, answer);
+	snprintf(answer->why, sizeof(answer->why),
 		 "made of this process's memory, or mapped by the CPU, as host memory: %.120s",
-		 host->why);
-	method->unknown = host->unknown;
+		 device->facts.type[IMPORT_HOST].why);
+	answer->is_reason = device->facts.type[IMPORT_HOST].is_reason;
 	return device->facts.exporters;
 }
 
-static bool opaque_fd_probe(struct device *device, const char *extensions, enum import_type type,
-			    struct method *method)
+static bool opaque_fd_probe(struct device *device, enum import_type type, struct facts_type *answer)
 {
 	bool takes;
 
-	if (!has_word(extensions, EXTENSION) || !opaque_fd_is_discrete(device->id) ||
+	if (!has_word(device->extensions, EXTENSION) || !opaque_fd_is_discrete(device->id) ||
 	    !next.clCreateBufferWithProperties) {
-		snprintf(method->why, sizeof(method->why), "a discrete device with %s is needed",
+		snprintf(answer->why, sizeof(answer->why), "a discrete device with %s is needed",
 			 EXTENSION);
 		return false;
 	}
-	method->align = 1;
-	takes = opaque_fd_test(device, type, method);
+	answer->align = 1;
+	takes = opaque_fd_test(device, type, answer);
 	device->facts.is_best &= device->facts.exporters == (1u << IMPORT_EXPORTERS) - 1;
-	method->is_reason = method->unknown;
 	return takes;
 }
 
@@ -148,7 +147,7 @@ static cl_int opaque_fd_check(const struct device *device, const struct import_o
 	if (device->facts.exporters & 1u << opaque->exporter || opaque->is_on_device)
 		return CL_SUCCESS;
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
-		  import_exporter_get(opaque->exporter)->name, device->method[IMPORT_HOST].why);
+		  import_exporter_get(opaque->exporter)->name, device->facts.type[IMPORT_HOST].why);
 	return CL_INVALID_OPERATION;
 }
 

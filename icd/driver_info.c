@@ -81,28 +81,20 @@ cl_version device_version(cl_device_id id)
 	return CL_MAKE_VERSION(major, minor, 0);
 }
 
-/* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query. */
-static cl_device_id device_parent(cl_device_id id)
-{
-	cl_device_id parent = NULL;
-
-	if (next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL))
-		return NULL;
-	return parent == id ? NULL : parent;
-}
-
-/* A driver whose devices are each other's parents has no root: the device itself is taken. */
+/* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query.  Devices may be each other's parents. */
 cl_device_id device_root(cl_device_id id)
 {
-	cl_device_id root = id, parent;
+	cl_device_id root = id;
 
 	for (int depth = 0; depth < MAX_DEPTH; depth++) {
-		parent = device_parent(root);
-		if (!parent)
+		cl_device_id parent = NULL;
+
+		if (next.clGetDeviceInfo(root, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent,
+					 NULL) ||
+		    !parent || parent == root)
 			return root;
 		root = parent;
 	}
-	log_debug("device %p has no root device", (void *)id);
 	return id;
 }
 

@@ -96,7 +96,7 @@ static struct facts_record *facts_read_kept(cl_platform_id platform, bool *is_ol
 					      ? kept_read(key, &is_recent)
 					      : NULL;
 
-	*is_old = record && !is_recent && (record->has_died || !record->is_best);
+	*is_old = record && !is_recent && !record->is_best;
 	return record;
 }
 

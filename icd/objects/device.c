@@ -176,7 +176,7 @@ static const struct device *device_find(cl_device_id id, enum facts_wait wait,
 	device = device_create(root);
 	if (!device)
 		return known;
-	device_recall(device, wait, why);
+	device_recall(device, wait < FACTS_IMPORT ? FACTS_IMPORT : wait, why);
 	return device_publish(device);
 }
 

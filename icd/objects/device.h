@@ -74,7 +74,7 @@ const struct facts *device_tested(cl_device_id id, char why[FACTS_WHY_SIZE]);
 /* The name of a device in records. */
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
 
-/* What is known already.  Asks nobody. */
+/* What the last device_get() has found, known or not; without an earlier one, device_get(). */
 const struct device *device_get_last(cl_device_id id);
 
 #endif /* ICD_OBJECTS_DEVICE_H */

@@ -23,11 +23,6 @@
  */
 #define IDENTITY_HEAD 4096u
 
-bool identity_is_privileged(void)
-{
-	return getauxval(AT_SECURE);
-}
-
 /* dladdr() and dl_iterate_phdr() take locks, which a child of fork() may find taken (glibc 2.36). */
 static bool library_find(void *function, struct dl_find_object *library)
 {
@@ -96,7 +91,7 @@ void identity_driver(cl_platform_id platform, char *path, size_t size)
 		snprintf(path, size, "%s", library.dlfo_link_map->l_name);
 }
 
-/* "": no library is known. */
+/* "": no library is known, or the process has more rights than the user, and the environment is not believed. */
 static char *identity_library(cl_platform_id platform)
 {
 	struct dl_find_object library;
@@ -104,7 +99,7 @@ static char *identity_library(cl_platform_id platform)
 	struct stat st;
 	size_t head;
 
-	if (identity_is_privileged() || !library_of_platform(platform, &library))
+	if (getauxval(AT_SECURE) || !library_of_platform(platform, &library))
 		return text_create("%s", "");
 	path = library.dlfo_link_map->l_name;
 	head = (size_t)((char *)library.dlfo_map_end - (char *)library.dlfo_map_start);

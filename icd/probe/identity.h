@@ -13,9 +13,6 @@
 
 #include "icd/cl_compat.h"
 
-/* Whether the process has more rights than the user: then the environment is not believed. */
-bool identity_is_privileged(void);
-
 /* The file of the driver's library, "" if it is unknown. */
 void identity_driver(cl_platform_id platform, char *path, size_t size);
 

@@ -14,7 +14,6 @@
 #include "icd/selftest/selftest.h"
 #include "util/cl_names.h"
 
-#define SLOTS 64   /* more than threads that test at once */
 #define SMALL 4096 /* bytes: of memory that is tried for its access or kind */
 
 /* Memory is aligned so, and no more.  A page comes first. */
@@ -48,31 +47,28 @@ struct sample {
 	struct import_region *region;
 };
 
-struct address_args {
-	void *buffer;
-	atomic_uintptr_t *seen;
-};
+static atomic_uintptr_t address_seen;
 
 static void CL_CALLBACK address_native_kernel(void *arg)
 {
-	const struct address_args *args = arg;
+	void *const *buffer = arg;
 
-	atomic_store(args->seen, (uintptr_t)args->buffer);
+	atomic_store(&address_seen, (uintptr_t)*buffer);
 }
 
 /* After a clFinish() that fails the kernel may still run: it writes to memory that stays. */
 static cl_int address_native(struct session *s, cl_mem buffer, uintptr_t *seen)
 {
-	static atomic_uintptr_t slots[SLOTS];
-	static atomic_uint used;
-	struct address_args args = { .seen = &slots[atomic_fetch_add(&used, 1) % SLOTS] };
-	const void *location = &args.buffer;
-	cl_int err = next.clEnqueueNativeKernel(s->queue, address_native_kernel, &args,
-						sizeof(args), 1, &buffer, &location, 0, NULL, NULL);
+	void *address = NULL;
+	const void *location = &address;
+	cl_int err;
 
+	atomic_store(&address_seen, 0);
+	err = next.clEnqueueNativeKernel(s->queue, address_native_kernel, &address, sizeof(address),
+					 1, &buffer, &location, 0, NULL, NULL);
 	if (!err)
 		err = next.clFinish(s->queue);
-	*seen = atomic_load(args.seen);
+	*seen = atomic_load(&address_seen);
 	return err;
 }
 

@@ -28,9 +28,6 @@ enum tested {
 	NO_SAMPLE, /* climport can make no such memory */
 };
 
-/* Whether a device runs no native kernels, so the tests have to be compiled. */
-bool selftest_needs_compiler(cl_device_id device);
-
 /**
  * selftest_host_rule - find the rule under which host pointers are zero copy
  * @rule: set; without PASSED the align is 0

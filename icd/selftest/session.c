@@ -22,7 +22,8 @@ bool selftest_is_transient(cl_int err)
 	       err == CL_MEM_OBJECT_ALLOCATION_FAILURE || err == CL_DEVICE_NOT_AVAILABLE;
 }
 
-bool selftest_needs_compiler(cl_device_id device)
+/* Whether a device runs no native kernels. */
+static bool session_needs_compiler(cl_device_id device)
 {
 	cl_device_exec_capabilities can = 0;
 
@@ -78,7 +79,7 @@ cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num
 	const cl_int err = session_begin_queue(s, devices, num_devices);
 
 	for (cl_uint i = 0; i < num_devices && !err; i++)
-		if (selftest_needs_compiler(devices[i]))
+		if (session_needs_compiler(devices[i]))
 			return session_build(s, session_source, "climport_selftest");
 	return err;
 }

@@ -119,33 +119,38 @@ cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges
 	return CL_SUCCESS;
 }
 
-/* The event that completes for the application, a reference; NULL: the command's own. */
-static cl_event access_close(struct access *a, bool is_enqueued, bool is_watched)
+/* @marker: the event that completes for the application, a reference; NULL: the command's own. */
+static cl_int access_close(struct access *a, bool is_enqueued, bool is_watched, cl_event *marker)
 {
-	cl_event marker = NULL, *wanted = is_watched ? &marker : NULL;
+	cl_event *wanted = is_watched ? marker : NULL;
 
-	if (!a->bracket)
-		return access_release(a, is_enqueued ? &a->command : &a->acquire);
+	if (!a->bracket) {
+		*marker = access_release(a, is_enqueued ? &a->command : &a->acquire);
+		return CL_SUCCESS;
+	}
 	if (is_watched)
 		next.clRetainEvent(a->command);
 	if (is_enqueued)
 		bracket_add(a->bracket, a->command);
 	if (!a->row)
-		bracket_end(a->bracket, wanted);
-	else
-		queue_bracket_leave(a->row, wanted);
-	return marker;
+		return bracket_end(a->bracket, wanted);
+	queue_bracket_leave(a->row, wanted);
+	return CL_SUCCESS;
 }
 
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
 {
 	const bool is_watched = !err && (blocking || a->app_event || !a->bracket);
-	cl_event marker = access_close(a, !err, is_watched);
+	cl_event marker = NULL;
+	const cl_int ended = access_close(a, !err, is_watched, &marker);
 
 	memobj_list_put(&a->imports);
-	if (!is_watched) {
+	err = err ? err : ended;
+	if (err || !is_watched) {
 		if (marker)
 			next.clReleaseEvent(marker);
+		if (is_watched)
+			next.clReleaseEvent(a->command);
 		return err;
 	}
 	if (blocking)

@@ -123,19 +123,20 @@ bool bracket_is_empty(const struct bracket *b)
 }
 
 /* Enqueues the event behind the end of access. */
-static void bracket_mark_end(struct bracket *b)
+static cl_int bracket_mark_end(struct bracket *b)
 {
 	cl_int err = bracket_call_back(b, b->events.last, DONE_DUE, bracket_on_done);
 
-	if (err) {
+	if (!err) {
+		err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
+	} else if (b->edges & ACCESS_BEGIN) {
 		bracket_fail(b, err); /* no command runs without START ... */
 		bracket_abandon(b);   /* ... and END comes too early rather than never */
-	} else {
-		err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
 	}
 	if (err)
 		log_error("the command's event may complete before its dma-buf access ends: %s",
 			  cl_error_name(err));
+	return b->edges & ACCESS_BEGIN ? CL_SUCCESS : err;
 }
 
 /* All commands are enqueued: the gate and "ended" may fail now. */
@@ -151,15 +152,17 @@ static void bracket_arm(struct bracket *b)
 		bracket_ask_now(b);
 }
 
-void bracket_end(struct bracket *b, cl_event *marker)
+cl_int bracket_end(struct bracket *b, cl_event *marker)
 {
+	cl_int err = CL_SUCCESS;
+
 	if (!b->events.last) {
 		bracket_abandon(b);
 	} else {
-		if (b->edges == ACCESS_END) /* of an unmap: the map's bracket has begun access */
+		if (b->edges == ACCESS_END) /* another bracket has begun access */
 			atomic_fetch_or(&b->state, BEGUN);
 		if (b->edges & ACCESS_END)
-			bracket_mark_end(b);
+			err = bracket_mark_end(b);
 	}
 	if (marker && b->events.marker)
 		next.clRetainEvent(b->events.marker);
@@ -167,4 +170,5 @@ void bracket_end(struct bracket *b, cl_event *marker)
 		*marker = b->events.marker;
 	bracket_arm(b);
 	bracket_put(b);
+	return err;
 }

@@ -58,8 +58,9 @@ bool bracket_is_empty(const struct bracket *b);
  * @marker: NULL, or set to a reference to the marker behind END.  Set to NULL if nothing has to be
  *	ended, or if the driver creates no marker: the commands are enqueued all the same.
  *
- * Gives the bracket up.
+ * Gives the bracket up.  Returns CL_SUCCESS; or the driver's error if END alone, of a release or an unmap, will not come,
+ * or not be waited for: access has not ended, so that the application repeats its call.
  */
-void bracket_end(struct bracket *b, cl_event *marker);
+cl_int bracket_end(struct bracket *b, cl_event *marker);
 
 #endif /* ICD_ACCESS_BRACKET_H */

@@ -39,10 +39,19 @@ static void bracket_notify(const struct bracket *b, int error)
 	context_put(context);
 }
 
+/* The END of a release or an unmap is for what an acquire or a map has begun, which may have failed. */
+static void bracket_take_begun(struct bracket *b)
+{
+	if (b->edges != ACCESS_BOTH)
+		region_set_take(&b->set);
+}
+
 static void bracket_end_now(struct bracket *b)
 {
-	int error = region_set_end(&b->set);
+	int error;
 
+	bracket_take_begun(b);
+	error = region_set_end(&b->set);
 	if (error)
 		bracket_notify(b, error);
 }
@@ -91,6 +100,7 @@ void bracket_done(struct bracket *b, cl_int status)
 		bracket_on_ended(b, 0);
 		return;
 	}
+	bracket_take_begun(b);
 	error = import_bracket_async(IMPORT_END, b->set.regions, b->set.access, b->set.count,
 				     bracket_on_ended, b);
 	if (error)
@@ -113,8 +123,11 @@ static void bracket_on_begun(void *arg, int error)
 		bracket_notify(b, error);
 		bracket_fail(b, error_to_cl(error));
 	} else {
-		bool cancelled = atomic_fetch_or(&b->state, BEGUN) & ENDING;
+		bool cancelled;
 
+		if (b->edges == ACCESS_BEGIN)
+			region_set_leave(&b->set);
+		cancelled = atomic_fetch_or(&b->state, BEGUN) & ENDING;
 		if (cancelled)
 			bracket_end_now(b);
 		outcome_set(&b->events.gate, CL_COMPLETE);

@@ -55,6 +55,36 @@ int region_set_check(const struct region_set *set)
 	return error;
 }
 
+void region_set_leave(const struct region_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		atomic_fetch_add(&set->regions[i]->begun, 1);
+}
+
+static bool region_take(struct import_region *region)
+{
+	unsigned int begun = atomic_load(&region->begun);
+
+	while (begun && !atomic_compare_exchange_weak(&region->begun, &begun, begun - 1))
+		;
+	return begun;
+}
+
+void region_set_take(struct region_set *set)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		if (!region_take(set->regions[i])) {
+			import_put(set->regions[i]);
+			continue;
+		}
+		set->regions[kept] = set->regions[i];
+		set->access[kept++] = set->access[i];
+	}
+	set->count = kept;
+}
+
 int region_set_end(const struct region_set *set)
 {
 	int first_error = 0;

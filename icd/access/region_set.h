@@ -25,6 +25,12 @@ bool region_set_covers(const struct region_set *set, const struct memobj_list *i
 /* 0; or a negative errno, logged: a region can no longer be bracketed. */
 int region_set_check(const struct region_set *set);
 
+/* Access to all regions has begun, and region_set_take() will end it. */
+void region_set_leave(const struct region_set *set);
+
+/* Keeps the regions to which access has begun so; an END without a START may undo what a device has written since. */
+void region_set_take(struct region_set *set);
+
 /* Ends access to all regions; 0 or the first negative errno, logged. */
 int region_set_end(const struct region_set *set);
 

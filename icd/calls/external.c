@@ -24,6 +24,7 @@
 struct external_command {
 	layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver; /* NULL: it has none */
 	cl_command_queue queue;
+	bool in_order;
 	cl_uint count;
 	const cl_mem *mems;
 
@@ -58,14 +59,17 @@ static cl_int external_mark_nothing(cl_command_queue queue, cl_event *event)
 	return err;
 }
 
-/* A command that only waits: a migration to the device where the memory is, which moves nothing and waits for its list alone. */
+/*
+ * A command that only waits: a marker, or on an out-of-order queue a migration to the device where the memory is, which
+ * moves nothing and waits for its list alone (bracket_enqueue_wait()).
+ */
 static cl_int external_mark(const struct external_command *c, cl_uint num_wait,
 			    const cl_event *wait, cl_event *event)
 {
-	if (c->count)
+	if (c->count && !c->in_order)
 		return next.clEnqueueMigrateMemObjects(c->queue, 1, c->mems, 0, num_wait, wait,
 						       event);
-	return num_wait || queue_is_in_order(c->queue)
+	return num_wait || c->in_order
 		       ? next.clEnqueueMarkerWithWaitList(c->queue, num_wait, wait, event)
 		       : external_mark_nothing(c->queue, event);
 }
@@ -188,6 +192,7 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 	if (external_is_drivers(&c))
 		return c.driver(queue, count, mems, num_wait, wait, event);
 	log_clear();
+	c.in_order = queue_is_in_order(queue);
 	access_none(&a, num_wait, wait, event);
 	err = external_list(&c, &a.imports);
 	if (!err)
@@ -196,7 +201,8 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 		memobj_list_put(&a.imports);
 	else
 		err = access_begin(&a, queue,
-				   (is_acquire ? ACCESS_BEGIN : ACCESS_END) | ACCESS_BY_HOST);
+				   (is_acquire ? ACCESS_BEGIN : ACCESS_END) | ACCESS_BY_HOST |
+					   (c.in_order ? ACCESS_IN_ORDER : 0));
 	if (!err) {
 		err = c.theirs ? c.driver(queue, c.theirs, c.others, a.num_wait, a.wait, a.event)
 			       : external_mark(&c, a.num_wait, a.wait, a.event);

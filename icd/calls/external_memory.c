@@ -263,6 +263,7 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(r->context);
 	const bool is_drivers = !context || external_has_driver(context);
+	const cl_mem_properties *listed;
 	struct context_import how;
 
 	if (!is_drivers && !context_get_import(context, IMPORT_DMABUF, &how))
@@ -274,6 +275,9 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 	*mem = NULL;
 	log_clear();
 	*err = external_check(r);
+	listed = external_devices(r->properties);
+	if (!*err && !how.ops && listed)
+		context_find_import_on(context, IMPORT_DMABUF, listed, &how);
 	if (!*err && !how.ops && context_refuse(context, IMPORT_DMABUF) == CL_OUT_OF_RESOURCES)
 		*err = CL_OUT_OF_RESOURCES;
 	else if (!*err && !how.ops)

@@ -3,7 +3,7 @@
  * Maps and unmaps, three of the sixteen: command.h.
  *
  * Access begins with the map and ends with the unmap; in between the host has the memory.  A map that is never
- * unmapped has no END, and the unmap of a map whose START failed has one: the kernel does not count them.
+ * unmapped has no END.
  */
 #include "icd/calls/command.h"
 #include "icd/intercept.h"

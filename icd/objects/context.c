@@ -236,30 +236,53 @@ static bool context_is_shared(const struct method_ops *ops, const struct device 
 	return a->id == b->id || (ops->shares && ops->shares(a) && ops->shares(b));
 }
 
-/* By one method of the layer's, or none. */
-static struct context_import context_join_devices(struct context *context, enum import_type type)
+static bool context_lists(const cl_mem_properties *listed, cl_device_id device)
 {
-	const struct device *first = context->num_devices ? context_device(context, 0) : NULL;
+	while (*listed && *listed != (cl_mem_properties)(uintptr_t)device)
+		listed++;
+	return *listed;
+}
+
+/* One more device that takes the memory.  False: it does not, or by another method than those before. */
+static bool context_join_device(struct context_import *how, const struct device *device,
+				enum import_type type)
+{
+	if (!device)
+		return false;
+	if (!how->device) {
+		how->device = device;
+		how->ops = device->ops[type];
+	}
+	how->align = context_larger(how->align, device->facts.type[type].align);
+	how->base_align = context_larger(how->base_align, device->base_align);
+	return how->ops && device->ops[type] == how->ops;
+}
+
+/*
+ * By one method of the layer's, or none.  @listed: NULL, or the devices that use the memory, ended by 0.  The others
+ * need not take it, but the driver may keep no copy for them.
+ */
+static struct context_import context_join_devices(struct context *context, enum import_type type,
+						  const cl_mem_properties *listed)
+{
 	struct context_import how = {
-		.ops = first ? first->ops[type] : NULL,
 		.context = context,
-		.device = first,
 		.align = 1,
 		.base_align = 1,
 		.verify = config_verify(),
 	};
+	bool joins = true;
 
-	for (size_t i = 0; i < context->num_devices && how.ops; i++) {
+	for (size_t i = 0; i < context->num_devices && joins; i++)
+		if (!listed || context_lists(listed, context->devices[i]))
+			joins = context_join_device(&how, context_device(context, i), type);
+	for (size_t i = 0; i < context->num_devices && joins && how.ops; i++) {
 		const struct device *device = context_device(context, i);
 
-		if (!device || device->ops[type] != how.ops ||
-		    (how.ops && !context_is_shared(how.ops, first, device))) {
-			how.ops = NULL;
-			break;
-		}
-		how.align = context_larger(how.align, device->facts.type[type].align);
-		how.base_align = context_larger(how.base_align, device->base_align);
+		joins = device && context_is_shared(how.ops, how.device, device);
 	}
+	if (!joins)
+		how.ops = NULL;
 	return how;
 }
 
@@ -269,7 +292,13 @@ static struct context_import context_join(struct context *context, enum import_t
 
 	if (native || type == IMPORT_TYPES)
 		return (struct context_import){ .ops = native, .context = context };
-	return context_join_devices(context, type);
+	return context_join_devices(context, type, NULL);
+}
+
+void context_find_import_on(struct context *context, enum import_type type,
+			    const cl_mem_properties *listed, struct context_import *how)
+{
+	*how = context_join_devices(context, type, listed);
 }
 
 bool context_get_import(const struct context *context, enum import_type type,

@@ -65,6 +65,10 @@ bool context_get_import(const struct context *context, enum import_type type,
 void context_find_import(struct context *context, enum import_type type,
 			 struct context_import *how);
 
+/* The same for some devices of the context alone, ended by 0, after context_find_import(). */
+void context_find_import_on(struct context *context, enum import_type type,
+			    const cl_mem_properties *listed, struct context_import *how);
+
 /**
  * context_refuse - why the devices of a context do not take a type of memory, logged
  *

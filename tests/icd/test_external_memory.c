@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -64,7 +66,7 @@ static void door_open(cl_command_queue_properties properties)
 	stub_trace_clear();
 }
 
-static void door_close(void)
+static void door_release(void)
 {
 	if (x.mem)
 		EXPECT_EQ(cl.clReleaseMemObject(x.mem), CL_SUCCESS);
@@ -72,6 +74,11 @@ static void door_close(void)
 		cl.clReleaseCommandQueue(x.queue);
 	munmap(x.seen, SIZE);
 	close(x.fd);
+}
+
+static void door_close(void)
+{
+	door_release();
 	fixture_close();
 }
 
@@ -312,6 +319,69 @@ TEST(start_fails, "If START fails, the acquire's event fails, and so do commands
 	door_close();
 }
 
+static const struct unbegun {
+	const char *name;
+	bool acquires, waits_in_vain;
+} unbegun[] = { { "failed_start", true, false },
+		{ "failed_wait_list", true, true },
+		{ "no_acquire", false, false } };
+
+TEST_EACH(unbegun, struct unbegun, unbegun,
+	  "A release of what was not acquired sends no END, and completes; the next pair is whole.")
+{
+	cl_event go, at[2] = { NULL, NULL };
+
+	door_open(OUT_OF_ORDER);
+	go = user_event_create();
+	if (!row->waits_in_vain)
+		fake_dmabuf_fail("START", EIO, 1);
+	if (row->acquires)
+		EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, row->waits_in_vain,
+				    row->waits_in_vain ? &go : NULL, &at[0]),
+			  CL_SUCCESS);
+	fixture_complete_event(go, row->waits_in_vain ? -7 : CL_COMPLETE);
+	if (at[0])
+		EXPECT_EQ(cl.clWaitForEvents(1, &at[0]),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	fake_dmabuf_fail("START", EIO, 0);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &at[1]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at[1]), CL_SUCCESS);
+	expect_count("sync END a rw", 0);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync END a rw", 1);
+	cl.clReleaseEvent(go);
+	for (int i = 0; i < 2; i++)
+		if (at[i])
+			cl.clReleaseEvent(at[i]);
+	door_close();
+}
+
+TEST(unbegun_part, "Of two objects, of which one was acquired, a release ends that one's access alone.")
+{
+	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
+	cl_mem mems[2];
+	cl_int err;
+	int fd;
+
+	door_open(0);
+	fd = fake_dmabuf_create("b", SIZE);
+	list[1] = (cl_mem_properties)fd;
+	mems[0] = door_create(list, 0, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	mems[1] = x.mem;
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 2, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync END a rw", 1);
+	expect_count("sync END b", 0);
+	cl.clReleaseMemObject(mems[0]);
+	close(fd);
+	door_close();
+}
+
 TEST(names,
      "The device and the platform report the extensions, the types of handles, and linear images.")
 {
@@ -445,6 +515,63 @@ TEST(listed, "A queue of a device that the object's list lacks is an invalid one
 	EXPECT_EQ(cl.clFinish(other), CL_SUCCESS);
 	cl.clReleaseCommandQueue(other);
 	door_close();
+}
+
+static const struct apart {
+	const char *name;
+	enum stub_option option; /* of the second device alone: ... */
+	long value;
+	cl_int err; /* ... a list of the first */
+} aparts[] = {
+	/* Its commands cannot wait, so it takes no dma-bufs, and it works on the host's own memory. */
+	{ "shares", STUB_FINISH_EARLY, 3, CL_SUCCESS },
+	/* The driver may keep a copy for it. */
+	{ "copies", STUB_COPYING, 2, CL_INVALID_DEVICE },
+};
+
+TEST_EACH(apart, struct apart, aparts,
+	  "A context with a device that takes no dma-bufs: an object for the others alone, if the "
+	  "driver keeps no copy for that device.")
+{
+	const cl_buffer_region part = { 4096, 4096 };
+	cl_mem_properties list[] = { DMA_BUF, 0, 0, 0, 0, 0 };
+	cl_command_queue other;
+	cl_kernel kernel;
+	cl_mem sub;
+	cl_int err;
+
+	fixture_reset();
+	stub_set(STUB_DEVICES, 2);
+	stub_set(row->option, row->value);
+	door_start();
+	list[1] = (cl_mem_properties)x.fd;
+	EXPECT(!door_create(list, 0, SIZE, &err));
+	EXPECT_EQ(err, CL_INVALID_DEVICE);
+	list[2] = DEVICES;
+	list[3] = (cl_mem_properties)(uintptr_t)fix.device[1];
+	EXPECT(!door_create(list, 0, SIZE, &err));
+	EXPECT_EQ(err, CL_INVALID_DEVICE);
+	list[3] = (cl_mem_properties)(uintptr_t)fix.device[0];
+	x.mem = door_create(list, 0, SIZE, &err);
+	EXPECT_EQ(err, row->err);
+	if (x.mem) {
+		other = cl.clCreateCommandQueue(fix.context, fix.device[1], 0, &err);
+		sub = cl.clCreateSubBuffer(x.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &err);
+		EXPECT_EQ(err, CL_SUCCESS);
+		kernel = fixture_create_increment(sub);
+		EXPECT_EQ(x.acquire(other, 1, &sub, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+		EXPECT_EQ(x.acquire(fix.queue, 1, &sub, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(x.release(other, 1, &sub, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+		EXPECT_EQ(x.release(fix.queue, 1, &sub, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+		EXPECT_EQ(x.seen[4096], 1);
+		cl.clReleaseKernel(kernel);
+		cl.clReleaseMemObject(sub);
+		cl.clReleaseCommandQueue(other);
+	}
+	door_release();
+	fixture_release(); /* the self-test gives up what waits on the second device */
 }
 
 TEST(descriptor, "The descriptor stays the program's: it is open after the object has gone.")
@@ -593,6 +720,177 @@ TEST(image, "An image has the descriptor's row pitch, the dma-buf's pixels, and 
 	expect_count("sync START a rw", 1);
 	expect_count("sync END a rw", 1);
 	EXPECT_EQ(cl.clReleaseMemObject(image), CL_SUCCESS);
+	door_close();
+}
+
+#define THREADS 4
+#define ROUNDS 24
+#define KINDS 4
+
+/* What the threads use: the buffer, a part of it, an image, and an import by Arm's door, all of one dma-buf. */
+static cl_mem door_mems[KINDS];
+static atomic_int door_wrong; /* EXPECT works only in the thread of the tests */
+
+struct door_thread {
+	pthread_t thread;
+	int number;
+	cl_command_queue queue;
+	cl_kernel kernel;
+};
+
+static cl_int door_use(const struct door_thread *t, int kind, const cl_event *wait, cl_event *done)
+{
+	static const size_t origin[3] = { 0, 1, 0 }, region[3] = { 1, 1, 1 };
+	static _Thread_local unsigned char pixel[4];
+
+	if (kind == 2)
+		return cl.clEnqueueReadImage(t->queue, door_mems[kind], CL_FALSE, origin, region, 0,
+					     0, pixel, 1, wait, done);
+	cl.clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &door_mems[kind]);
+	return fixture_enqueue(t->queue, t->kernel, 1, wait, done);
+}
+
+/* Each third round waits for a user event, which fails in each sixth. */
+static void door_round(const struct door_thread *t, int round)
+{
+	const int kind = (round + t->number) % KINDS;
+	const cl_mem mem = door_mems[kind];
+	const bool waits = round % 3 == 0, fails = round % 6 == 0;
+	cl_event at[3], go;
+	cl_int err, status = 1;
+
+	go = cl.clCreateUserEvent(fix.context, &err);
+	err |= x.acquire(t->queue, 1, &mem, waits, waits ? &go : NULL, &at[0]);
+	err |= door_use(t, kind, &at[0], &at[1]);
+	err |= x.release(t->queue, 1, &mem, 1, &at[1], &at[2]);
+	cl.clSetUserEventStatus(go, fails ? -7 : CL_COMPLETE);
+	err |= cl.clFinish(t->queue);
+	cl.clGetEventInfo(at[2], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+	if (err || (fails ? status >= 0 : status != CL_COMPLETE)) {
+		atomic_fetch_add(&door_wrong, 1);
+		printf("# round %d of thread %d: error %d, status %d\n", round, t->number, err,
+		       status);
+	}
+	cl.clReleaseEvent(go);
+	for (int i = 0; i < 3; i++)
+		cl.clReleaseEvent(at[i]);
+}
+
+static void *door_thread_main(void *arg)
+{
+	const struct door_thread *t = arg;
+
+	for (int round = 0; round < ROUNDS; round++)
+		door_round(t, round);
+	return NULL;
+}
+
+TEST(threads, "Threads use a dma-buf by both doors, and some of their events fail: each START has its "
+	      "END.")
+{
+	const cl_buffer_region part = { 4096, 4096 };
+	struct door_thread threads[THREADS];
+	cl_int err;
+
+	door_open(0);
+	door_mems[0] = x.mem;
+	door_mems[1] = cl.clCreateSubBuffer(x.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	door_mems[2] = door_create_image(CL_MEM_OBJECT_IMAGE2D, 64, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	door_mems[3] = fixture_import_dmabuf(x.fd, SIZE);
+	stub_trace_clear();
+	for (int i = 0; i < THREADS; i++) {
+		threads[i].number = i;
+		threads[i].queue = fixture_create_queue(i & 1 ? OUT_OF_ORDER : 0);
+		threads[i].kernel = fixture_create_kernel("increment");
+		EXPECT(!pthread_create(&threads[i].thread, NULL, door_thread_main, &threads[i]));
+	}
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i].thread, NULL);
+		cl.clReleaseKernel(threads[i].kernel);
+		cl.clReleaseCommandQueue(threads[i].queue);
+	}
+	EXPECT_EQ(door_wrong, 0);
+	EXPECT(stub_trace_count("sync START a") > 0);
+	EXPECT_EQ(stub_trace_count("sync START a"), stub_trace_count("sync END a"));
+	for (int i = 1; i < KINDS; i++)
+		cl.clReleaseMemObject(door_mems[i]);
+	door_close();
+}
+
+#define UNTOUCHED ((cl_event)(uintptr_t)0x5a5a)
+
+static bool door_edge(edge_fn edge, cl_event *event)
+{
+	cl_int err;
+
+	*event = UNTOUCHED;
+	err = edge(x.queue, 1, &x.mem, 0, NULL, event);
+	EXPECT_EQ(*event == UNTOUCHED, err != CL_SUCCESS);
+	if (err)
+		*event = NULL;
+	return !err;
+}
+
+/* A pair whose @nth call of the driver fails; a program repeats a release that failed.  Whether one did. */
+static bool door_attempt(unsigned long nth, cl_kernel kernel)
+{
+	const cl_mem_properties list[] = { DMA_BUF, (cl_mem_properties)x.fd, 0 };
+	cl_event at[2] = { NULL, NULL };
+	bool happened, is_acquired = false, is_whole = false;
+	cl_int err = 1;
+
+	stub_fail(NULL, nth, CL_OUT_OF_RESOURCES);
+	x.mem = door_create(list, 0, SIZE, &err);
+	if (!err)
+		is_acquired = door_edge(x.acquire, &at[0]);
+	if (is_acquired)
+		is_whole = !cl.clSetKernelArg(kernel, 0, sizeof(x.mem), &x.mem) &&
+			   !fixture_enqueue(x.queue, kernel, 0, NULL, NULL);
+	if (is_acquired && !door_edge(x.release, &at[1])) {
+		is_whole = false;
+		EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	}
+	happened = stub_failed();
+	stub_fail(NULL, 0, CL_SUCCESS);
+	EXPECT(is_whole || happened);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		if (at[i])
+			cl.clReleaseEvent(at[i]);
+	if (!err)
+		cl.clReleaseMemObject(x.mem);
+	x.mem = NULL;
+	return happened;
+}
+
+static bool door_is_ended(void *arg)
+{
+	(void)arg;
+	return !fake_dmabuf_open_brackets();
+}
+
+TEST_EACH(every_call, struct queue_kind, queue_kinds,
+	  "Each driver call of a pair fails once: an error, and nothing is left, neither a START.")
+{
+	unsigned long nth = 1;
+	cl_kernel kernel;
+	long alive;
+
+	door_open(row->properties);
+	cl.clReleaseMemObject(x.mem);
+	kernel = fixture_create_kernel("increment");
+	alive = stub_live_all();
+	door_attempt(0, kernel);
+	EXPECT(stub_live_settles(alive));
+	while (door_attempt(nth, kernel)) {
+		EXPECT(stub_live_settles(alive));
+		EXPECT(process_settles(door_is_ended, NULL));
+		EXPECT(++nth < 200);
+	}
+	EXPECT(nth > 8);
+	cl.clReleaseKernel(kernel);
 	door_close();
 }
 

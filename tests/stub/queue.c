@@ -439,8 +439,11 @@ cl_int CL_API_CALL stub_clFlush(cl_command_queue handle)
 
 static bool commands_left(const struct queue *queue, unsigned long up_to)
 {
+	const long early = stub_get(STUB_FINISH_EARLY);
+	const bool is_early = early == 3 ? queue->device->index == 1 : early;
+
 	for (struct command *c = queue->first; c; c = c->next)
-		if (c->number <= up_to && !(c->num_deps && stub_get(STUB_FINISH_EARLY)))
+		if (c->number <= up_to && !(c->num_deps && is_early))
 			return true;
 	return false;
 }

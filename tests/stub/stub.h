@@ -84,7 +84,8 @@ enum stub_option {
 	STUB_NO_NATIVE_KERNEL,	  /* devices lack CL_EXEC_NATIVE_KERNEL */
 	STUB_GPU,		  /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
 	STUB_HANG,		  /* while set, clFinish does not return */
-	STUB_FINISH_EARLY, /* clFinish does not wait for commands with wait lists; 2: it aborts */
+	/* clFinish does not wait for commands with wait lists; 2: it aborts; 3: of the second device */
+	STUB_FINISH_EARLY,
 	STUB_COPYING_READ_ONLY,	       /* CL_MEM_READ_ONLY host pointers are copied by kernels */
 	STUB_COPYING_WRITE_ONLY,       /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
 	STUB_COPYING_ABOVE,	       /* host pointers of more bytes are copied, unless 0 */

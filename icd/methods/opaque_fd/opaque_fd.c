@@ -148,7 +148,7 @@ static cl_int opaque_fd_check(const struct device *device, const struct import_o
 		return CL_SUCCESS;
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
 		  import_exporter_get(opaque->exporter)->name, device->facts.type[IMPORT_HOST].why);
-	return CL_INVALID_OPERATION;
+	return device->facts.is_unknown ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 
 /* The driver's buffer keeps the memory. */

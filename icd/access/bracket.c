@@ -39,6 +39,7 @@ static struct bracket *bracket_alloc(cl_command_queue queue, const struct memobj
 	list_init(&b->overdue);
 	b->refs = 1;
 	b->edges = edges & ACCESS_BOTH;
+	b->is_release = edges & ACCESS_RELEASE;
 	b->queue = queue;
 	b->context = import->context;
 	b->mem = import->handle;
@@ -129,14 +130,14 @@ static cl_int bracket_mark_end(struct bracket *b)
 
 	if (!err) {
 		err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
-	} else if (b->edges & ACCESS_BEGIN) {
+	} else if (!b->is_release) {
 		bracket_fail(b, err); /* no command runs without START ... */
 		bracket_abandon(b);   /* ... and END comes too early rather than never */
 	}
 	if (err)
 		log_error("the command's event may complete before its dma-buf access ends: %s",
 			  cl_error_name(err));
-	return b->edges & ACCESS_BEGIN ? CL_SUCCESS : err;
+	return b->is_release ? err : CL_SUCCESS;
 }
 
 /* All commands are enqueued: the gate and "ended" may fail now. */

@@ -24,6 +24,7 @@ enum access_edges {
 	ACCESS_BY_HOST = 1 << 2,  /* by the host: all access that the memory permits */
 	ACCESS_JOIN = 1 << 3,	  /* a kernel, which may share a bracket with kernels before */
 	ACCESS_IN_ORDER = 1 << 4, /* the caller has asked: the queue is in order */
+	ACCESS_RELEASE = 1 << 5,  /* END is all that the command does: without END it is an error */
 };
 
 struct bracket;
@@ -58,8 +59,8 @@ bool bracket_is_empty(const struct bracket *b);
  * @marker: NULL, or set to a reference to the marker behind END.  Set to NULL if nothing has to be
  *	ended, or if the driver creates no marker: the commands are enqueued all the same.
  *
- * Gives the bracket up.  Returns CL_SUCCESS; or the driver's error if END alone, of a release or an unmap, will not come,
- * or not be waited for: access has not ended, so that the application repeats its call.
+ * Gives the bracket up.  Returns CL_SUCCESS; or of a release the driver's error, if END will not come, or nothing waits for
+ * it: the application releases again.
  */
 cl_int bracket_end(struct bracket *b, cl_event *marker);
 

@@ -22,7 +22,7 @@
 #include "util/log.h"
 
 struct external_command {
-	layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver; /* NULL: it has none */
+	layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver; /* NULL: it has none, or is not needed */
 	cl_command_queue queue;
 	bool in_order;
 	cl_uint count;
@@ -32,12 +32,13 @@ struct external_command {
 	cl_uint theirs;
 };
 
-static bool external_has_import(const cl_mem *mems, cl_uint count)
+static cl_uint external_count_imports(const cl_mem *mems, cl_uint count)
 {
+	cl_uint imports = 0;
+
 	for (cl_uint i = 0; mems && memobj_live() && i < count; i++)
-		if (memobj_is_import(mems[i]))
-			return true;
-	return false;
+		imports += memobj_is_import(mems[i]);
+	return imports;
 }
 
 /* A marker without a list waits for every command before it on an out-of-order queue, so it gets an event that is complete. */
@@ -163,16 +164,27 @@ static cl_int external_list(struct external_command *c, struct memobj_list *impo
  * Whether the call is the driver's alone.  One without objects is the layer's where the layer has added dma-bufs: a
  * driver may refuse it (580.159.04), and the text wants a command.
  */
-static bool external_is_drivers(const struct external_command *c)
+static bool external_is_drivers(const struct external_command *c, cl_uint imports)
 {
 	cl_device_id device;
 
 	if (c->driver && (c->count || c->mems))
-		return !external_has_import(c->mems, c->count);
+		return !imports;
 	return c->driver &&
 	       !next.clGetCommandQueueInfo(c->queue, CL_QUEUE_DEVICE, sizeof(device), &device,
 					   NULL) &&
 	       driver_imports_dma_bufs(device);
+}
+
+static cl_int external_find_driver(struct external_command *c, bool is_acquire)
+{
+	const struct extensions *driver;
+	cl_int err = extensions_of_queue(c->queue, &driver);
+
+	if (!err)
+		c->driver = is_acquire ? driver->clEnqueueAcquireExternalMemObjectsKHR
+				       : driver->clEnqueueReleaseExternalMemObjectsKHR;
+	return err;
 }
 
 static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint count,
@@ -180,16 +192,16 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 			       cl_event *event)
 {
 	struct external_command c = { .queue = queue, .count = count, .mems = mems };
-	const struct extensions *driver;
+	const cl_uint imports = external_count_imports(mems, count);
 	struct access a;
-	cl_int err = extensions_of_queue(queue, &driver);
+	cl_int err = queue ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
 
+	if (!err && (!count || imports < count))
+		err = external_find_driver(&c, is_acquire);
 	if (err)
 		return err;
-	c.driver = is_acquire ? driver->clEnqueueAcquireExternalMemObjectsKHR
-			      : driver->clEnqueueReleaseExternalMemObjectsKHR;
 	queue_bracket_close(queue);
-	if (external_is_drivers(&c))
+	if (external_is_drivers(&c, imports))
 		return c.driver(queue, count, mems, num_wait, wait, event);
 	log_clear();
 	c.in_order = queue_is_in_order(queue);
@@ -201,7 +213,8 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 		memobj_list_put(&a.imports);
 	else
 		err = access_begin(&a, queue,
-				   (is_acquire ? ACCESS_BEGIN : ACCESS_END) | ACCESS_BY_HOST |
+				   (is_acquire ? ACCESS_BEGIN : ACCESS_END | ACCESS_RELEASE) |
+					   ACCESS_BY_HOST |
 					   (c.in_order ? ACCESS_IN_ORDER : 0));
 	if (!err) {
 		err = c.theirs ? c.driver(queue, c.theirs, c.others, a.num_wait, a.wait, a.event)

@@ -24,6 +24,7 @@
 struct external_command {
 	layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver; /* NULL: it has none, or is not needed */
 	cl_command_queue queue;
+	cl_context context; /* the queue's, as @in_order */
 	bool in_order;
 	cl_uint count;
 	const cl_mem *mems;
@@ -42,20 +43,15 @@ static cl_uint external_count_imports(const cl_mem *mems, cl_uint count)
 }
 
 /* A marker without a list waits for every command before it on an out-of-order queue, so it gets an event that is complete. */
-static cl_int external_mark_nothing(cl_command_queue queue, cl_event *event)
+static cl_int external_mark_nothing(const struct external_command *c, cl_event *event)
 {
-	cl_event complete;
-	cl_context context;
-	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
-						NULL);
+	cl_int err = CL_SUCCESS;
+	cl_event complete = created_or_null(next.clCreateUserEvent(c->context, &err), &err);
 
-	if (err)
-		return err;
-	complete = created_or_null(next.clCreateUserEvent(context, &err), &err);
 	if (!complete)
 		return err;
 	next.clSetUserEventStatus(complete, CL_COMPLETE);
-	err = next.clEnqueueMarkerWithWaitList(queue, 1, &complete, event);
+	err = next.clEnqueueMarkerWithWaitList(c->queue, 1, &complete, event);
 	next.clReleaseEvent(complete);
 	return err;
 }
@@ -72,7 +68,7 @@ static cl_int external_mark(const struct external_command *c, cl_uint num_wait,
 						       event);
 	return num_wait || c->in_order
 		       ? next.clEnqueueMarkerWithWaitList(c->queue, num_wait, wait, event)
-		       : external_mark_nothing(c->queue, event);
+		       : external_mark_nothing(c, event);
 }
 
 /* "if event objects in event_wait_list are not valid events" is the driver's to say. */
@@ -94,17 +90,13 @@ static cl_int external_check_wait(cl_uint num_wait, const cl_event *wait)
 }
 
 /* Whether the queue's device may have the object: of the same context, and in the list of devices. */
-static cl_int external_check_queue(cl_command_queue queue, const struct memobj *obj)
+static cl_int external_check_queue(const struct external_command *c, const struct memobj *obj)
 {
 	const cl_mem_properties *listed;
 	cl_device_id device;
-	cl_context context;
-	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
-						NULL);
+	cl_int err;
 
-	if (err)
-		return err;
-	if (context != obj->context) {
+	if (c->context != obj->context) {
 		log_error("the memory object belongs to another context than the queue");
 		return CL_INVALID_COMMAND_QUEUE;
 	}
@@ -113,7 +105,7 @@ static cl_int external_check_queue(cl_command_queue queue, const struct memobj *
 	listed = external_devices(obj->properties);
 	if (!listed)
 		return CL_SUCCESS;
-	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+	err = next.clGetCommandQueueInfo(c->queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
 	if (err)
 		return err;
 	while (*listed && *listed != (cl_mem_properties)(uintptr_t)device)
@@ -131,7 +123,7 @@ static cl_int external_add(struct external_command *c, struct memobj_list *impor
 	cl_int err;
 
 	if (obj) {
-		err = obj->external ? external_check_queue(c->queue, obj) : CL_SUCCESS;
+		err = external_check_queue(c, obj);
 		if (!err && obj->external && obj->bracket)
 			memobj_list_hold(imports, obj);
 		memobj_put(obj);
@@ -204,6 +196,10 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 	if (external_is_drivers(&c, imports))
 		return c.driver(queue, count, mems, num_wait, wait, event);
 	log_clear();
+	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(c.context), &c.context,
+					 NULL);
+	if (err)
+		return err;
 	c.in_order = queue_is_in_order(queue);
 	access_none(&a, num_wait, wait, event);
 	err = external_list(&c, &a.imports);

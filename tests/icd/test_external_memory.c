@@ -269,7 +269,7 @@ TEST_EACH(bad, struct edge_kind, edge_kinds,
 {
 	cl_context context;
 	cl_command_queue stranger;
-	cl_mem plain;
+	cl_mem plain, arm;
 	cl_event failed;
 	cl_int err;
 	edge_fn edge;
@@ -277,6 +277,7 @@ TEST_EACH(bad, struct edge_kind, edge_kinds,
 	door_open(0);
 	edge = row->is_release ? x.release : x.acquire;
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, &err);
+	arm = fixture_import_dmabuf(x.fd, SIZE);
 	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
 	stranger = cl.clCreateCommandQueue(context, fix.device[0], 0, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
@@ -287,6 +288,7 @@ TEST_EACH(bad, struct edge_kind, edge_kinds,
 	EXPECT_EQ(edge(x.queue, 1, &plain, 0, NULL, NULL), CL_INVALID_MEM_OBJECT);
 	EXPECT_EQ(edge(NULL, 1, &x.mem, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
 	EXPECT_EQ(edge(stranger, 1, &x.mem, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(edge(stranger, 1, &arm, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
 	EXPECT_EQ(edge(x.queue, 1, &x.mem, 1, NULL, NULL), CL_INVALID_EVENT_WAIT_LIST);
 	EXPECT_EQ(edge(x.queue, 1, &x.mem, 0, &failed, NULL), CL_INVALID_EVENT_WAIT_LIST);
 	EXPECT_EQ(edge(x.queue, 1, &x.mem, 1, &failed, NULL),
@@ -297,6 +299,7 @@ TEST_EACH(bad, struct edge_kind, edge_kinds,
 	cl.clReleaseCommandQueue(stranger);
 	cl.clReleaseContext(context);
 	cl.clReleaseMemObject(plain);
+	cl.clReleaseMemObject(arm);
 	door_close();
 }
 

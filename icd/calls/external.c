@@ -22,7 +22,8 @@
 #include "util/log.h"
 
 struct external_command {
-	layer_clEnqueueAcquireExternalMemObjectsKHR_fn driver; /* NULL: it has none, or is not needed */
+	layer_clEnqueueAcquireExternalMemObjectsKHR_fn
+		driver; /* NULL: it has none, or is not needed */
 	cl_command_queue queue;
 	cl_context context; /* the queue's, as @in_order */
 	bool in_order;
@@ -210,8 +211,7 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 	else
 		err = access_begin(&a, queue,
 				   (is_acquire ? ACCESS_BEGIN : ACCESS_END | ACCESS_RELEASE) |
-					   ACCESS_BY_HOST |
-					   (c.in_order ? ACCESS_IN_ORDER : 0));
+					   ACCESS_BY_HOST | (c.in_order ? ACCESS_IN_ORDER : 0));
 	if (!err) {
 		err = c.theirs ? c.driver(queue, c.theirs, c.others, a.num_wait, a.wait, a.event)
 			       : external_mark(&c, a.num_wait, a.wait, a.event);

@@ -362,7 +362,8 @@ TEST_EACH(unbegun, struct unbegun, unbegun,
 	door_close();
 }
 
-TEST(unbegun_part, "Of two objects, of which one was acquired, a release ends that one's access alone.")
+TEST(unbegun_part,
+     "Of two objects, of which one was acquired, a release ends that one's access alone.")
 {
 	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
 	cl_mem mems[2];
@@ -788,8 +789,9 @@ static void *door_thread_main(void *arg)
 	return NULL;
 }
 
-TEST(threads, "Threads use a dma-buf by both doors, and some of their events fail: each START has its "
-	      "END.")
+TEST(threads,
+     "Threads use a dma-buf by both doors, and some of their events fail: each START has its "
+     "END.")
 {
 	const cl_buffer_region part = { 4096, 4096 };
 	struct door_thread threads[THREADS];

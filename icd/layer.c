@@ -54,9 +54,9 @@ static bool is_ours(const struct _cl_icd_dispatch *target)
 }
 
 /* A table longer or shorter than the header's is no error: loaders and headers differ in age. */
-static cl_int layer_init(cl_uint num_entries, const struct _cl_icd_dispatch *target,
-			 cl_uint *num_entries_ret, const struct _cl_icd_dispatch **dispatch_ret,
-			 void *caller)
+static cl_int layer_set_up(cl_uint num_entries, const struct _cl_icd_dispatch *target,
+			   cl_uint *num_entries_ret, const struct _cl_icd_dispatch **dispatch_ret,
+			   void *caller)
 {
 	size_t entries = num_entries < LAYER_ENTRIES ? num_entries : LAYER_ENTRIES;
 
@@ -78,8 +78,8 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_
 				      cl_uint *num_entries_ret,
 				      const struct _cl_icd_dispatch **dispatch_ret)
 {
-	return layer_init(num_entries, target, num_entries_ret, dispatch_ret,
-			  __builtin_return_address(0));
+	return layer_set_up(num_entries, target, num_entries_ret, dispatch_ret,
+			    __builtin_return_address(0));
 }
 
 /* cl_properties of newer headers is a cl_ulong, zero-terminated in a list; none is known here. */
@@ -97,8 +97,8 @@ EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
 {
 	if (properties && *properties)
 		return CL_INVALID_PROPERTY;
-	return layer_init(num_entries, target, num_entries_ret, dispatch_ret,
-			  __builtin_return_address(0));
+	return layer_set_up(num_entries, target, num_entries_ret, dispatch_ret,
+			    __builtin_return_address(0));
 }
 
 /* The library stays loaded (-z nodelete): drivers may still call its callbacks. */

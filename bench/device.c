@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -129,6 +130,15 @@ static void measure_close(struct bench_memory *m)
 	bench_memory_free(m);
 }
 
+static bool measure_is_left_out(const struct bench_case *c)
+{
+	if (!c->why)
+		return false;
+	measure_leave_out(c->name, c->why);
+	free(c->why);
+	return true;
+}
+
 static void measure_print(struct bench *b, const char *group, const char *name, size_t size,
 			  struct bench_figure f, const char *unit)
 {
@@ -143,8 +153,8 @@ static void measure_print(struct bench *b, const char *group, const char *name, 
 static void measure_report(struct bench *b, const char *group, const struct bench_case *c,
 			   size_t size)
 {
-	if (c->why)
-		return measure_leave_out(c->name, c->why);
+	if (measure_is_left_out(c))
+		return;
 	measure_print(b, group, c->name, size, bench_figure_times(c->figure, 1e6), "us");
 }
 
@@ -215,6 +225,8 @@ static void measure_bandwidth(struct bench *b)
 	for (size_t i = 0; i < count; i++) {
 		struct bench_figure bytes = cases[i].figure;
 
+		if (measure_is_left_out(&cases[i]))
+			continue;
 		bytes.value = bytes.low = bytes.high = (double)b->largest * 1e-9;
 		measure_print(b, "bandwidth", cases[i].name, b->largest,
 			      bench_figure_ratio(bytes, cases[i].figure), "GB/s");

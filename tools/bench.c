@@ -29,9 +29,8 @@ static void bench_race_round(struct bench *b, struct bench_case *cases, size_t c
 		if (cases[i].why)
 			continue;
 		samples[i][round] = cases[i].run(b, cases[i].arg);
-		if (!isnan(samples[i][round]))
-			continue;
-		cases[i].why = strdup(climport_last_error());
+		if (isnan(samples[i][round]))
+			cases[i].why = strdup(climport_last_error());
 	}
 }
 

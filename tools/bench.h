@@ -64,7 +64,7 @@ struct bench_case {
 	double (*run)(struct bench *b, void *arg);
 	void *arg;
 	struct bench_figure figure; /* set by bench_race(), in seconds */
-	char *why;		    /* the case left: libclimport's sentence, not freed */
+	char *why; /* the case left: libclimport's sentence, which the caller frees */
 };
 
 /* Takes @seconds, or three times as long if BENCH_FEWEST rounds need the time. */

@@ -2,7 +2,6 @@
 #include "bench.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -136,10 +135,12 @@ static void bench_report_explain(const struct bench *b)
 		      "result, and how far the middle half of them lies apart",
 		      CLIMPORT_RELEASE, b->rounds);
 	putchar('\n');
-	for (enum bench_way way = 0; way < BENCH_WAYS; way++)
+	for (enum bench_way way = 0; way < BENCH_WAYS; way++) {
 		terminal_line(stdout, 12, "%-9s %s%s%s", bench_ways[way].column,
 			      bench_ways[way].name, b->lacks[way] ? ": left out, " : "",
 			      b->lacks[way] ? b->lacks[way] : "");
+		free(b->lacks[way]);
+	}
 	putchar('\n');
 }
 

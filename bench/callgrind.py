@@ -66,11 +66,14 @@ def warm(build, kind, driver, layer=None):
     return program(build, kind, 1, driver, layer)
 
 
-def run(build, kind, count, driver, layer=None, *options):
+def run(build, kind, count, driver, layer=None, alone=False):
+    """@alone: the last of the calls, which counted_calls() makes one by one.  Dumped at once, because callgrind goes
+    on to count calls where it counts no instructions."""
     profile = pathlib.Path(build, "bench/callgrind.out")
+    options = ["--zero-before=counted_calls", "--dump-after=counted_calls"] if alone else []
     program(build, kind, count, driver, layer, "valgrind", "--quiet", "--tool=callgrind",
             f"--callgrind-out-file={profile}", "--toggle-collect=counted_calls", *options)
-    text = profile.read_text()
+    text = pathlib.Path(f"{profile}.{count}" if alone else profile).read_text()
     return Counted(int(re.search(r"(?m)^(?:totals|summary): (\d+)", text)[1]), calls_of(text))
 
 

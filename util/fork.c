@@ -33,9 +33,9 @@
 #define FORK_SLICE_MS 10 /* a time in which the whole process is stopped counts as one slice */
 #define FORK_TRY_US 100
 
-static _Atomic uint32_t fork_last;		    /* generation of this process, or less */
-static _Atomic uint32_t fork_unwiped;		    /* the generation, without a wiped page */
-static _Atomic uint32_t *fork_mark = &fork_unwiped; /* 0 in a process without a generation */
+static _Atomic uint32_t fork_last;	     /* generation of this process, or less */
+static _Atomic uint32_t fork_unwiped;	     /* the generation, without a wiped page */
+_Atomic uint32_t *fork_mark = &fork_unwiped; /* 0 in a process without a generation */
 
 void *fork_create_wiped_page(void)
 {
@@ -60,18 +60,11 @@ __attribute__((constructor(101))) static void fork_prepare(void)
 }
 
 /* @fork_last grows first: a child of this moment gets a larger number than the parent has. */
-static uint32_t fork_begin_generation(void)
+uint32_t fork_begin_generation(void)
 {
 	uint32_t none = 0, next = atomic_fetch_add(&fork_last, 1) + 1;
 
 	return atomic_compare_exchange_strong(fork_mark, &none, next) ? next : none;
-}
-
-uint32_t fork_generation(void)
-{
-	uint32_t mine = atomic_load_explicit(fork_mark, memory_order_relaxed);
-
-	return mine ? mine : fork_begin_generation();
 }
 
 static struct lock lock_list_lock = { .mutex = PTHREAD_MUTEX_INITIALIZER, .rank = LOCK_LAST };

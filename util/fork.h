@@ -19,16 +19,26 @@
 #ifndef UTIL_FORK_H
 #define UTIL_FORK_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "util/shared.h"
+
+/* fork.c's: the number below, or 0: the process has none yet. */
+extern _Atomic uint32_t *fork_mark;
+uint32_t fork_begin_generation(void);
 
 /*
  * A number that a process shares with none of its ancestors; never 0.  A load.  getpid() is no
  * such number: in two PID namespaces, parent and child may both be process 1.  The number is in a
  * page that the kernel empties in every child (MADV_WIPEONFORK), also without handlers of fork().
  */
-uint32_t fork_generation(void);
+static inline uint32_t fork_generation(void)
+{
+	uint32_t mine = atomic_load_explicit(fork_mark, memory_order_relaxed);
+
+	return mine ? mine : fork_begin_generation();
+}
 
 /*
  * @before is called before the program forks, on the thread that forks, while no lock is held and no

@@ -10,7 +10,6 @@
 #define lock_gate climport_private_lock_gate
 #define lock_acquire_in_fork climport_private_lock_acquire_in_fork
 #define lock_wait climport_private_lock_wait
-#define fork_generation climport_private_fork_generation
 #define idle_watch climport_private_idle_watch
 #define idle_prepare climport_private_idle_prepare
 #define idle_call climport_private_idle_call

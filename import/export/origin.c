@@ -22,6 +22,7 @@ LOCK_DEFINE(origin_lock, LOCK_LAST); /* the three below */
 static struct origin_record origin_ring[ORIGINS] GUARDED_BY(origin_lock);
 static struct origin_record *origin_buckets[ORIGIN_BUCKETS] GUARDED_BY(origin_lock);
 static unsigned int origin_oldest GUARDED_BY(origin_lock);
+atomic_bool origin_any;
 
 static struct origin_record **origin_bucket_of(ino_t inode) REQUIRES(origin_lock)
 {
@@ -48,6 +49,7 @@ static struct origin_record *origin_take(ino_t inode) REQUIRES(origin_lock)
 	if (record->used)
 		*link = record->next;
 	record->used = true;
+	atomic_store_explicit(&origin_any, true, memory_order_relaxed);
 	record->inode = inode;
 	record->next = *origin_bucket_of(inode);
 	*origin_bucket_of(inode) = record;
@@ -68,16 +70,13 @@ void origin_add(const struct descriptor_id *id, const struct origin *origin)
 	lock_release(&origin_lock);
 }
 
-int origin_find(int fd, uintptr_t *address)
+int origin_find_kept(const struct descriptor_id *id, uintptr_t *address)
 {
 	struct origin origin = { 0 };
-	struct descriptor_id id;
 	const struct origin_record *record;
 
-	if (descriptor_identify(fd, &id))
-		return -EBADF;
 	lock_acquire(&origin_lock);
-	record = origin_find_inode(id.inode);
+	record = origin_find_inode(id->inode);
 	if (record)
 		origin = record->origin;
 	lock_release(&origin_lock);

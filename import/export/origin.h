@@ -9,6 +9,8 @@
 #ifndef IMPORT_EXPORT_ORIGIN_H
 #define IMPORT_EXPORT_ORIGIN_H
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,7 +32,16 @@ struct origin {
  */
 void origin_add(const struct descriptor_id *id, const struct origin *origin);
 
-/* Returns 0, or -EBADF; -ENOENT, not logged: not known here; -ENODEV: the memory is gone. */
-int origin_find(int fd, uintptr_t *address);
+extern atomic_bool origin_any; /* remembered */
+
+/* Returns 0; -ENOENT, not logged: not known here; -ENODEV: the memory is gone. */
+int origin_find_kept(const struct descriptor_id *id, uintptr_t *address);
+
+static inline int origin_find(const struct descriptor_id *id, uintptr_t *address)
+{
+	return atomic_load_explicit(&origin_any, memory_order_relaxed)
+		       ? origin_find_kept(id, address)
+		       : -ENOENT;
+}
 
 #endif

@@ -161,13 +161,13 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 			    struct opaque_kept *opaque, struct import_opaque *out)
 {
 	uintptr_t address;
-	int ret = origin_find(region->fd, &address);
+	int ret = origin_find(&region->id, &address);
 
 	if (!ret)
 		ret = opaque_by_address(want, address, region->size, opaque, out);
 	if (ret)
 		return ret;
-	ret = origin_find(region->fd, &address);
+	ret = origin_find(&region->id, &address);
 	if (!ret)
 		return 0;
 	if (out->fd >= 0)

@@ -91,6 +91,14 @@ TEST(limit, "A limit of 0 keeps neither host memory nor GPU memory.")
 	munmap((void *)p, PAGE);
 }
 
+static int export_origin_find(int fd, uintptr_t *address)
+{
+	struct descriptor_id id;
+	int ret = descriptor_identify(fd, &id);
+
+	return ret ? ret : origin_find(&id, address);
+}
+
 TEST(by_module, "An export by the module of CUDA memory is pinned once, and remembered as long as "
 		"CUDA has the memory.")
 {
@@ -100,12 +108,12 @@ TEST(by_module, "An export by the module of CUDA memory is pinned once, and reme
 	export_test_begin();
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	range = export_range_of(p, PAGE, EXPORT_MAPPABLE);
-	EXPECT_EQ(origin_find(range.fd, &address), 0);
+	EXPECT_EQ(export_origin_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - range.offset);
 	fake_cuda_free(p);
-	EXPECT_EQ(origin_find(range.fd, &address), -ENODEV);
+	EXPECT_EQ(export_origin_find(range.fd, &address), -ENODEV);
 	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * GPU_PAGE, p), p);
-	EXPECT_EQ(origin_find(range.fd, &address), -ENODEV);
+	EXPECT_EQ(export_origin_find(range.fd, &address), -ENODEV);
 	close(range.fd);
 	fake_cuda_free(p);
 }
@@ -313,7 +321,7 @@ TEST(registered_by_module_kept, "A kept export finds the registration made by th
 	range = export_range_of(p + PAGE, PAGE, EXPORT_KEEP);
 	fake_gdmabuf.error = 0;
 	EXPECT_EQ(range.offset, registration.ref.pin->offset + PAGE);
-	EXPECT_EQ(origin_find(range.fd, &address), 0);
+	EXPECT_EQ(export_origin_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - registration.ref.pin->offset);
 	close(range.fd);
 	export_unregister(&registration);

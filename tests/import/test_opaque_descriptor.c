@@ -86,7 +86,10 @@ static struct import_region region_at(uintptr_t address, size_t size)
 /* As import/kinds/dmabuf.c does if the CPU cannot map the dma-buf. */
 static struct import_region region_of_descriptor(int fd, size_t size)
 {
-	return (struct import_region){ .size = size, .fd = fd };
+	struct import_region region = { .size = size, .fd = fd };
+
+	EXPECT_EQ(descriptor_identify(fd, &region.id), 0);
+	return region;
 }
 
 static int opaque_descriptor_get_error(const struct import_region *region, const unsigned char *of)

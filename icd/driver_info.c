@@ -133,15 +133,6 @@ long device_place(cl_platform_id platform, cl_device_id root, cl_uint *count)
 	return number;
 }
 
-bool queue_is_in_order(cl_command_queue queue)
-{
-	cl_command_queue_properties properties;
-
-	return !next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
-					   &properties, NULL) &&
-	       !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-}
-
 bool driver_imports_dma_bufs(cl_device_id device)
 {
 	cl_external_memory_handle_type_khr types[32];

@@ -37,9 +37,6 @@ bool has_word(const char *list, const char *name);
 /* The extension name for a type: "cl_arm_import_memory_host", ... */
 const char *type_extension(enum import_type type);
 
-/* False also for what is no queue. */
-bool queue_is_in_order(cl_command_queue queue);
-
 /* Whether the driver itself imports dma-bufs on the device: cl_khr_external_memory. */
 bool driver_imports_dma_bufs(cl_device_id device);
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "icd/access/bracket_state.h"
-#include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/method.h"
@@ -22,6 +21,38 @@ static cl_int bracket_enqueue_wait(const struct bracket *b, cl_uint num_wait, co
 	if (b->by_marker)
 		return next.clEnqueueMarkerWithWaitList(b->queue, num_wait, wait, event);
 	return next.clEnqueueMigrateMemObjects(b->queue, 1, &b->mem, 0, num_wait, wait, event);
+}
+
+bool queue_is_in_order(cl_command_queue queue)
+{
+	cl_command_queue_properties properties;
+
+	return !next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
+					   &properties, NULL) &&
+	       !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+bool bracket_serves(const struct bracket *b, const struct import_region *region,
+		    unsigned int access)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (b->regions[i] == region && !(access & ~b->access[i]))
+			return true;
+	return false;
+}
+
+/* An import and its sub-buffers are one region. */
+static void bracket_hold_regions(struct bracket *b, const struct memobj_list *imports, bool by_host)
+{
+	for (size_t i = 0; i < imports->count; i++) {
+		struct import_region *region = imports->objs[i]->region;
+
+		if (bracket_serves(b, region, 0))
+			continue;
+		import_hold(region);
+		b->access[b->count] = by_host ? region->access : region->wanted & region->access;
+		b->regions[b->count++] = region;
+	}
 }
 
 /* With the regions of @imports, each once and held.  NULL: no memory, logged. */
@@ -45,10 +76,19 @@ static struct bracket *bracket_alloc(cl_command_queue queue, const struct memobj
 	b->mem = import->handle;
 	b->by_marker = import->method->quirks & METHOD_MARKERS_WAIT || edges & ACCESS_IN_ORDER ||
 		       queue_is_in_order(queue);
-	b->set.access = (unsigned int *)(b->regions + imports->count);
-	b->set.regions = b->regions;
-	region_set_init(&b->set, imports, edges & ACCESS_BY_HOST);
+	b->access = (unsigned int *)(b->regions + imports->count);
+	bracket_hold_regions(b, imports, edges & ACCESS_BY_HOST);
 	return b;
+}
+
+/* Of regions that can still be bracketed. */
+static cl_int bracket_check(const struct bracket *b)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < b->count && !error; i++)
+		error = import_check_access(b->regions[i]);
+	return error ? error_to_cl(error) : CL_SUCCESS;
 }
 
 static cl_int bracket_create_events(struct bracket *b)
@@ -56,9 +96,14 @@ static cl_int bracket_create_events(struct bracket *b)
 	cl_int err = CL_SUCCESS;
 
 	if (b->edges & ACCESS_BEGIN)
-		err = outcome_create(&b->events.gate, b->context);
+		b->events.gate.event =
+			created_or_null(next.clCreateUserEvent(b->context, &err), &err);
 	if (!err && b->edges & ACCESS_END)
-		err = outcome_create(&b->events.ended, b->context);
+		b->events.ended.event =
+			created_or_null(next.clCreateUserEvent(b->context, &err), &err);
+	if (err)
+		log_error("the driver makes no user event for a dma-buf bracket: %s",
+			  cl_error_name(err));
 	return err;
 }
 
@@ -85,7 +130,7 @@ cl_int bracket_open(cl_command_queue queue, const struct memobj_list *imports, u
 
 	if (!b)
 		return CL_OUT_OF_HOST_MEMORY;
-	err = error_to_cl(region_set_check(&b->set));
+	err = bracket_check(b);
 	if (!err)
 		err = bracket_create_events(b);
 	if (!err && edges & ACCESS_BEGIN)
@@ -104,18 +149,22 @@ const cl_event *bracket_wait_list(const struct bracket *b)
 
 bool bracket_admits(struct bracket *b, const struct memobj_list *imports)
 {
-	return !(atomic_load(&b->state) & STARTED) && region_set_covers(&b->set, imports) &&
-	       bracket_events_reserve(&b->events);
-}
+	for (size_t i = 0; i < imports->count; i++) {
+		const struct import_region *region = imports->objs[i]->region;
 
-bool bracket_uses(const struct bracket *b, const struct import_region *region)
-{
-	return region_set_serves(&b->set, region, 0);
+		if (!bracket_serves(b, region, region->wanted & region->access))
+			return false;
+	}
+	return !(atomic_load(&b->state) & STARTED) && bracket_events_reserve(&b->events);
 }
 
 void bracket_add(struct bracket *b, cl_event command)
 {
-	bracket_events_add(&b->events, command);
+	struct bracket_events *e = &b->events;
+
+	if (e->last)
+		e->held[e->num_held++] = e->last;
+	e->last = command;
 }
 
 bool bracket_is_empty(const struct bracket *b)

@@ -29,6 +29,9 @@ enum access_edges {
 
 struct bracket;
 
+/* False also for what is no queue. */
+bool queue_is_in_order(cl_command_queue queue);
+
 /**
  * bracket_open - a bracket, whose START comes when a command with @wait could run
  * @imports: not empty
@@ -48,7 +51,9 @@ const cl_event *bracket_wait_list(const struct bracket *b);
  */
 bool bracket_admits(struct bracket *b, const struct memobj_list *imports);
 
-bool bracket_uses(const struct bracket *b, const struct import_region *region);
+/* Whether the bracket has a region, with an access: enum import_access, or 0. */
+bool bracket_serves(const struct bracket *b, const struct import_region *region,
+		    unsigned int access);
 
 /* Adds a command as the bracket's last.  Takes over the reference to @command. */
 void bracket_add(struct bracket *b, cl_event command);

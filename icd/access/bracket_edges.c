@@ -12,6 +12,12 @@ static void bracket_hold(struct bracket *b)
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
 
+static void bracket_put_regions(struct bracket *b)
+{
+	while (b->count)
+		import_put(b->regions[--b->count]);
+}
+
 void bracket_destroy(struct bracket *b)
 {
 	bracket_events_put(&b->events);
@@ -23,7 +29,7 @@ void bracket_put(struct bracket *b)
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	bracket_overdue_remove(b);
-	region_set_put(&b->set);
+	bracket_put_regions(b);
 	if (atomic_load(&b->state) & FAILED)
 		bracket_overdue_add(b);
 	else
@@ -39,21 +45,48 @@ static void bracket_notify(const struct bracket *b, int error)
 	context_put(context);
 }
 
-/* The END of a release or an unmap is for what an acquire or a map has begun, which may have failed. */
+static bool region_take_begun(struct import_region *region)
+{
+	unsigned int begun = atomic_load(&region->begun);
+
+	while (begun && !atomic_compare_exchange_weak(&region->begun, &begun, begun - 1))
+		;
+	return begun;
+}
+
+/*
+ * The END of a release or an unmap is for what an acquire or a map has begun, which may have failed: an END without a
+ * START may undo what a device has written since.
+ */
 static void bracket_take_begun(struct bracket *b)
 {
-	if (b->edges != ACCESS_BOTH)
-		region_set_take(&b->set);
+	size_t kept = 0;
+
+	if (b->edges == ACCESS_BOTH)
+		return;
+	for (size_t i = 0; i < b->count; i++) {
+		if (!region_take_begun(b->regions[i])) {
+			import_put(b->regions[i]);
+			continue;
+		}
+		b->regions[kept] = b->regions[i];
+		b->access[kept++] = b->access[i];
+	}
+	b->count = kept;
 }
 
 static void bracket_end_now(struct bracket *b)
 {
-	int error;
+	int first_error = 0;
 
 	bracket_take_begun(b);
-	error = region_set_end(&b->set);
-	if (error)
-		bracket_notify(b, error);
+	for (size_t i = 0; i < b->count; i++) {
+		int error = import_end_access(b->regions[i], b->access[i]);
+
+		first_error = first_error ? first_error : error;
+	}
+	if (first_error)
+		bracket_notify(b, first_error);
 }
 
 /* A driver may say CL_COMPLETE to the callback of a command that failed (PoCL 7). */
@@ -101,8 +134,8 @@ void bracket_done(struct bracket *b, cl_int status)
 		return;
 	}
 	bracket_take_begun(b);
-	error = import_bracket_async(IMPORT_END, b->set.regions, b->set.access, b->set.count,
-				     bracket_on_ended, b);
+	error = import_bracket_async(IMPORT_END, b->regions, b->access, b->count, bracket_on_ended,
+				     b);
 	if (error)
 		bracket_on_ended(b, error);
 }
@@ -125,8 +158,8 @@ static void bracket_on_begun(void *arg, int error)
 	} else {
 		bool cancelled;
 
-		if (b->edges == ACCESS_BEGIN)
-			region_set_leave(&b->set);
+		for (size_t i = 0; i < b->count && b->edges == ACCESS_BEGIN; i++)
+			atomic_fetch_add(&b->regions[i]->begun, 1); /* for bracket_take_begun() */
 		cancelled = atomic_fetch_or(&b->state, BEGUN) & ENDING;
 		if (cancelled)
 			bracket_end_now(b);
@@ -165,8 +198,8 @@ void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
 	cancelled = atomic_fetch_or(&b->state, STARTED) & ENDING;
 	status = bracket_real_status(event, status);
 	if (status >= 0 && !cancelled) {
-		error = import_bracket_async(IMPORT_BEGIN, b->set.regions, b->set.access,
-					     b->set.count, bracket_on_begun, b);
+		error = import_bracket_async(IMPORT_BEGIN, b->regions, b->access, b->count,
+					     bracket_on_begun, b);
 		if (error)
 			bracket_on_begun(b, error);
 		return;

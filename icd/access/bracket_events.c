@@ -4,25 +4,12 @@
 #include "icd/access/bracket_state.h"
 #include "icd/layer.h"
 #include "icd/objects/proxy_event.h"
-#include "util/cl_names.h"
-#include "util/log.h"
 
 enum outcome_state {
 	OUTCOME_NEW, /* a failure is kept */
 	OUTCOME_ARMED,
 	OUTCOME_SET,
 };
-
-cl_int outcome_create(struct outcome *outcome, cl_context context)
-{
-	cl_int err = CL_SUCCESS;
-
-	outcome->event = created_or_null(next.clCreateUserEvent(context, &err), &err);
-	if (err)
-		log_error("the driver makes no user event for a dma-buf bracket: %s",
-			  cl_error_name(err));
-	return err;
-}
 
 static bool outcome_decide(struct outcome *outcome, cl_int status)
 {
@@ -70,13 +57,6 @@ bool bracket_events_reserve(struct bracket_events *e)
 	e->held = held;
 	e->room = room;
 	return true;
-}
-
-void bracket_events_add(struct bracket_events *e, cl_event command)
-{
-	if (e->last)
-		e->held[e->num_held++] = e->last;
-	e->last = command;
 }
 
 cl_int bracket_event_status(cl_event event)

@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 
 #include "icd/access/bracket.h"
-#include "icd/access/region_set.h"
 #include "util/list.h"
 
 /*
@@ -63,8 +62,9 @@ struct bracket {
 	cl_mem mem; /* an import */
 	struct bracket_events events;
 	cl_int status; /* of the last command, if the last command is done */
-	struct region_set set;
-	struct import_region *regions[]; /* of @set; and room for their access */
+	size_t count;
+	unsigned int *access;		 /* enum import_access of each region, behind them */
+	struct import_region *regions[]; /* held, each once */
 };
 
 void bracket_put(struct bracket *b);
@@ -99,8 +99,6 @@ void bracket_ask_now(struct bracket *b);
 bool bracket_overdue_add(struct bracket *b);
 void bracket_overdue_remove(struct bracket *b);
 
-cl_int outcome_create(struct outcome *outcome, cl_context context);
-
 /* Sets success, or the failure @status < 0.  Whether the event has failed by the call. */
 bool outcome_set(struct outcome *outcome, cl_int status);
 
@@ -109,9 +107,6 @@ cl_int outcome_arm(struct outcome *outcome);
 
 /* Room for one more command.  False: no memory. */
 bool bracket_events_reserve(struct bracket_events *e);
-
-/* A command is the last one now; takes over the reference to @command. */
-void bracket_events_add(struct bracket_events *e, cl_event command);
 
 /*
  * Whether the driver still uses the events of a failed bracket.  PoCL 3.1 calls back for a command before it tells

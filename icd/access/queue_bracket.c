@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "icd/objects/handle_table.h"
 #include "util/idle.h"
@@ -260,7 +259,7 @@ void queue_bracket_close_all(const struct import_region *region)
 		return;
 	while ((q = handle_table_next(&queue_bracket_table, &cursor))) {
 		pthread_mutex_lock(&q->mutex);
-		if (q->open && (!region || bracket_uses(q->open, region)))
+		if (q->open && (!region || bracket_serves(q->open, region, 0)))
 			queue_bracket_close_or_defer(q);
 		pthread_mutex_unlock(&q->mutex);
 		queue_bracket_put(q);

@@ -13,21 +13,6 @@ static const struct import_ops *const import_kinds[IMPORT_TYPES] = {
 	[IMPORT_DMABUF] = &import_dmabuf_ops,
 };
 
-/*
- * A descriptor's mode takes precedence over the request: reading is left of reading and writing.
- * Nothing is left of writing alone.
- */
-static int import_reduce_access(struct import_region *r)
-{
-	r->reduced = true;
-	r->wanted &= r->access;
-	if (r->wanted)
-		return 0;
-	r->ops->unpin(r);
-	return log_errno(EACCES, "the dma-buf is to be written alone, and can only be read: %s",
-			 r->read_only);
-}
-
 int import_get(const struct import_desc *desc, struct import_region **region)
 {
 	struct import_region *r = malloc(sizeof(*r) + desc->room);
@@ -46,8 +31,13 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	do
 		ret = r->ops->pin(desc, r);
 	while (ret && shortage_retry(&retry, ret));
-	if (!ret && r->wanted & ~r->access)
-		ret = import_reduce_access(r);
+	/* A descriptor's mode takes precedence over the request: reading is left of reading and writing. */
+	if (!ret && !(r->wanted & r->access)) {
+		r->ops->unpin(r);
+		ret = log_errno(EACCES,
+				"the dma-buf is to be written alone, and can only be read: %s",
+				r->read_only);
+	}
 	if (ret) {
 		free(r);
 		return ret;

@@ -102,8 +102,7 @@ struct import_region {
 	struct descriptor_id id; /* of @fd */
 	unsigned int access; /* permitted by the memory; for a dma-buf maybe less than requested */
 	const char *read_only; /* why a dma-buf permits no writing, a clause; or NULL */
-	unsigned int wanted;   /* of devices: the request, as far as permitted; not 0 */
-	bool reduced;	       /* the request was for more: for reading and writing */
+	unsigned int wanted;   /* of devices: the request, of which something is permitted */
 	unsigned int kinds;    /* a bit for each enum import_kind in the region */
 	struct opaque *opaque; /* for import_opaque(), once; or NULL */
 	bool unsynced; /* no DMA_BUF_IOCTL_SYNC: the application does it, or no CPU mapping is used */

@@ -8,6 +8,8 @@
  */
 #include "icd/calls/derive.h"
 
+#include <stdlib.h>
+
 #include "icd/calls/external_memory.h"
 #include "icd/calls/properties.h"
 #include "icd/driver_info.h"
@@ -27,22 +29,29 @@
 static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
 			    cl_mem_properties *properties, cl_int *err)
 {
-	const struct memobj like = {
-		.handle = mem,
-		.context = parent->context,
-		.region = parent->region,
-		.origin = parent->origin + origin,
-		.bracket = parent->bracket,
-		.external = parent->external,
-		.properties = properties,
-		.parent = parent,
-		.method = parent->method,
-		.hides_parent = hides_parent,
-	};
+	struct memobj *obj = malloc(sizeof(*obj));
 
-	*err = memobj_add(&like);
+	*err = CL_OUT_OF_HOST_MEMORY;
+	if (obj) {
+		*obj = (struct memobj){
+			.handle = mem,
+			.context = parent->context,
+			.region = parent->region,
+			.origin = parent->origin + origin,
+			.bracket = parent->bracket,
+			.external = parent->external,
+			.properties = properties,
+			.parent = parent,
+			.method = parent->method,
+			.hides_parent = hides_parent,
+		};
+		*err = memobj_add(obj);
+	} else {
+		log_error("no memory for the record of an object made from an import");
+	}
 	if (!*err)
 		return mem;
+	free(obj);
 	next.clReleaseMemObject(mem);
 	return NULL;
 }
@@ -67,7 +76,7 @@ static cl_mem derive_end(struct memobj *parent, const char *function, cl_mem mem
  */
 static cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags)
 {
-	return region->reduced && !(flags & CL_MEM_WRITE_ONLY)
+	return region->wanted & ~region->access && !(flags & CL_MEM_WRITE_ONLY)
 		       ? flags_restrict(flags, region->access)
 		       : flags;
 }

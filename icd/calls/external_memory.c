@@ -153,7 +153,7 @@ static cl_int external_error(cl_int err, bool is_image)
 }
 
 /* The buffer over @size bytes; @properties: of the buffer, or NULL if it is an image's. */
-static cl_mem external_create_buffer(struct context *context, const struct context_import *how,
+static cl_mem external_create_buffer(const struct context_import *how,
 				     const struct image_request *r, size_t size,
 				     cl_mem_properties *properties, cl_int *err)
 {
@@ -174,7 +174,7 @@ static cl_mem external_create_buffer(struct context *context, const struct conte
 		p = property_next(p);
 	fd = (int)p[1];
 	request.memory = &fd;
-	mem = import_create(context, how, &request, err);
+	mem = import_create(how, &request, err);
 	*err = external_error(*err, r->desc);
 	return mem;
 }
@@ -212,9 +212,8 @@ static size_t external_image_size(const cl_image_desc *desc, const cl_image_form
 }
 
 /* The image holds the buffer beneath it, which the program never sees. */
-static cl_mem external_create_image(struct context *context, const struct context_import *how,
-				    const struct image_request *r, cl_mem_properties *properties,
-				    cl_int *err)
+static cl_mem external_create_image(const struct context_import *how, const struct image_request *r,
+				    cl_mem_properties *properties, cl_int *err)
 {
 	cl_image_desc desc = *r->desc;
 	struct image_request image = { .function = r->function,
@@ -228,18 +227,18 @@ static cl_mem external_create_image(struct context *context, const struct contex
 
 	if (!size)
 		return NULL;
-	desc.mem_object = external_create_buffer(context, how, r, size, NULL, err);
+	desc.mem_object = external_create_buffer(how, r, size, NULL, err);
 	if (!desc.mem_object)
 		return NULL;
 	buffer = memobj_get(desc.mem_object);
-	mem = derive_image(context, &image, buffer, properties, err);
+	mem = derive_image(how->context, &image, buffer, properties, err);
 	memobj_put(buffer);
 	layer_clReleaseMemObject(desc.mem_object);
 	return created_or_null(mem, err);
 }
 
-static cl_mem external_create(struct context *context, const struct context_import *how,
-			      const struct image_request *r, size_t size, cl_int *err)
+static cl_mem external_create(const struct context_import *how, const struct image_request *r,
+			      size_t size, cl_int *err)
 {
 	const size_t length = external_length(r->properties) * sizeof(*r->properties);
 	cl_mem_properties *properties = malloc(length);
@@ -251,8 +250,8 @@ static cl_mem external_create(struct context *context, const struct context_impo
 		return NULL;
 	}
 	memcpy(properties, r->properties, length);
-	mem = r->desc ? external_create_image(context, how, r, properties, err)
-		      : external_create_buffer(context, how, r, size, properties, err);
+	mem = r->desc ? external_create_image(how, r, properties, err)
+		      : external_create_buffer(how, r, size, properties, err);
 	if (!mem)
 		free(properties);
 	return mem;
@@ -285,7 +284,7 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 	else if (!*err && !r->desc)
 		*err = size_check(size);
 	if (!*err)
-		*mem = external_create(context, &how, r, size, err);
+		*mem = external_create(&how, r, size, err);
 	if (*err)
 		context_notify(context, r->function, *err);
 	context_put(context);

@@ -24,10 +24,9 @@ struct import_request {
 cl_int size_check(size_t size);
 
 /*
- * The driver's buffer over memory, and its record.  @how: of r->type, of a method with create.  NULL: @err is set, and
- * the reason is logged.
+ * The driver's buffer over memory, and its record.  @how: of r->type and r->context, of a method with create.  NULL: @err
+ * is set, and the reason is logged.
  */
-cl_mem import_create(struct context *context, const struct context_import *how,
-		     const struct import_request *r, cl_int *err);
+cl_mem import_create(const struct context_import *how, const struct import_request *r, cl_int *err);
 
 #endif /* ICD_CALLS_IMPORT_CREATE_H */

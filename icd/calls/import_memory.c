@@ -6,7 +6,6 @@
 #include "icd/calls/import_create.h"
 #include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
-#include "icd/config.h"
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
@@ -18,13 +17,10 @@
 #include "util/thread.h"
 
 /* What is larger than any memory was negative, or an overflow, before it was a size_t. */
-static bool size_is_valid(size_t size)
+cl_int size_check(size_t size)
 {
-	return size && size <= PTRDIFF_MAX;
-}
-
-static void size_refuse(size_t size)
-{
+	if (size && size <= PTRDIFF_MAX)
+		return CL_SUCCESS;
 	if (!size)
 		log_error("size is 0");
 	else if (size == CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM)
@@ -32,31 +28,7 @@ static void size_refuse(size_t size)
 			  "hardware buffers: other memory needs its size in bytes");
 	else
 		log_error("size is %td, taken as a size_t", (ptrdiff_t)size);
-}
-
-cl_int size_check(size_t size)
-{
-	if (size_is_valid(size))
-		return CL_SUCCESS;
-	size_refuse(size);
 	return CL_INVALID_BUFFER_SIZE;
-}
-
-static cl_int memory_check(const void *memory, size_t size)
-{
-	if (!memory) {
-		log_error("memory is NULL");
-		return CL_INVALID_VALUE;
-	}
-	return size_check(size);
-}
-
-/* Revision 10: "Prior to the introduction of [the property] drivers always managed data consistency". */
-static bool keeps_consistent(const struct properties *p)
-{
-	if (p->consistency == CONSISTENCY_DEFAULT)
-		return !config_host_access();
-	return p->consistency == CONSISTENCY_RUNTIME;
 }
 
 /*
@@ -76,26 +48,26 @@ static void import_warn(struct context *context, const char *function,
 	context_warn_once(context, function, warning);
 }
 
-cl_mem import_create(struct context *context, const struct context_import *how,
-		     const struct import_request *r, cl_int *err)
+cl_mem import_create(const struct context_import *how, const struct import_request *r, cl_int *err)
 {
+	const struct import_desc desc = { .type = r->type,
+					  .memory = r->memory,
+					  .size = r->size,
+					  .access = flags_access(r->flags),
+					  .cpu_optional = how->ops->cpu_optional,
+					  .room = sizeof(struct memobj) };
 	struct method_buffer buffer = { NULL, NULL };
 	struct import_region *region;
 	cl_mem_flags flags = r->flags;
-	int ret;
+	struct memobj *obj;
+	int ret = import_get(&desc, &region);
 
-	ret = import_get(&(struct import_desc){ .type = r->type,
-						.memory = r->memory,
-						.size = r->size,
-						.access = flags_access(flags),
-						.cpu_optional = how->ops->cpu_optional,
-						.room = sizeof(struct memobj) },
-			 &region);
-	*err = error_to_cl(ret);
-	if (ret)
+	if (ret) {
+		*err = error_to_cl(ret);
 		return NULL;
+	}
 	region->unsynced = r->unsynced;
-	if (region->reduced)
+	if (desc.access & ~region->access)
 		flags = flags_restrict(flags, region->access);
 
 	*err = how->ops->create(r->context, how, flags, region, &buffer);
@@ -105,19 +77,21 @@ cl_mem import_create(struct context *context, const struct context_import *how,
 		*err = verify_import(how, flags, region);
 	if (*err)
 		goto out_buffer;
-	if (region->reduced)
-		import_warn(context, r->function, region);
+	if (flags != r->flags)
+		import_warn(how->context, r->function, region);
 
+	obj = memobj_of(region);
+	*obj = (struct memobj){ .handle = buffer.handle,
+				.context = r->context,
+				.region = region,
+				.bracket = import_needs_bracket(region),
+				.external = r->external,
+				.properties = r->properties,
+				.method = how->ops,
+				.hidden = buffer.hidden };
 	*err = memobj_hold_until_destroyed(buffer.handle, region);
 	if (!*err)
-		*err = memobj_add(&(struct memobj){ .handle = buffer.handle,
-						    .context = r->context,
-						    .region = region,
-						    .bracket = import_needs_bracket(region),
-						    .external = r->external,
-						    .properties = r->properties,
-						    .method = how->ops,
-						    .hidden = buffer.hidden });
+		*err = memobj_add(obj);
 	if (!*err)
 		return buffer.handle;
 
@@ -145,7 +119,7 @@ static cl_int import_memory_ask(struct context *context, const struct import_cal
 	struct import_region *region;
 	int ret = 0;
 
-	if (type == IMPORT_HOST && call->memory && size_is_valid(call->size)) {
+	if (type == IMPORT_HOST && call->memory && call->size && call->size <= PTRDIFF_MAX) {
 		ret = import_get(&desc, &region);
 		if (!ret)
 			import_put(region);
@@ -177,6 +151,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	enum import_type type;
 	cl_mem_flags flags;
 	cl_mem buffer = NULL;
+	bool unsynced;
 
 	log_clear();
 	*errcode = CL_INVALID_CONTEXT;
@@ -195,8 +170,12 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	err = properties_parse(call->properties, &properties);
 	if (!err)
 		err = flags_parse(call->flags, &flags);
+	if (!err && !call->memory) {
+		log_error("memory is NULL");
+		err = CL_INVALID_VALUE;
+	}
 	if (!err)
-		err = memory_check(call->memory, call->size);
+		err = size_check(call->size);
 	if (!err)
 		err = hole;
 	if (!err && (!how.ops || !how.ops->create))
@@ -204,17 +183,18 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	if (err)
 		goto out;
 
-	buffer = import_create(
-		context, &how,
-		&(struct import_request){ .function = "clImportMemoryARM",
-					  .context = call->context,
-					  .flags = flags,
-					  .type = type,
-					  .memory = call->memory,
-					  .size = call->size,
-					  .unsynced = type == IMPORT_DMABUF &&
-						      !keeps_consistent(&properties) },
-		&err);
+	unsynced = properties.consistency == CONSISTENCY_APPLICATION;
+	if (properties.consistency == CONSISTENCY_DEFAULT)
+		unsynced = how.unsynced;
+	buffer = import_create(&how,
+			       &(struct import_request){ .function = "clImportMemoryARM",
+							 .context = call->context,
+							 .flags = flags,
+							 .type = type,
+							 .memory = call->memory,
+							 .size = call->size,
+							 .unsynced = unsynced },
+			       &err);
 out:
 	if (err)
 		context_notify(context, "clImportMemoryARM", err);

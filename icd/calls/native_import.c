@@ -41,14 +41,17 @@ void native_import_find_unrecorded(struct native_import *native)
 static cl_int native_import_record(const struct import_call *call, const struct method_ops *ops,
 				   cl_mem mem)
 {
-	struct memobj like = { .handle = mem, .context = call->context, .method = ops };
-	cl_int err = error_to_cl(import_of_driver(call->size, sizeof(like), &like.region));
+	struct import_region *region;
+	cl_int err = error_to_cl(import_of_driver(call->size, sizeof(struct memobj), &region));
 
 	if (err)
 		return err;
-	err = memobj_add(&like);
+	*memobj_of(region) = (struct memobj){
+		.handle = mem, .context = call->context, .region = region, .method = ops
+	};
+	err = memobj_add(memobj_of(region));
 	if (err)
-		import_put(like.region);
+		import_put(region);
 	return err;
 }
 

@@ -25,10 +25,8 @@ bool part_retry(struct shortage_retry *retry, cl_int err)
 	return shortage_retry(retry, part_is_short(err) ? -ENOMEM : 0);
 }
 
-cl_int part_check_offset(const struct import_region *region, size_t offset, size_t align)
+cl_int part_refuse_offset(const struct import_region *region, size_t align)
 {
-	if (!(offset % align))
-		return CL_SUCCESS;
 	log_error("%zu bytes at %p: this device takes addresses that are multiples of %zu bytes",
 		  region->size, region->addr, align);
 	return CL_INVALID_OPERATION;

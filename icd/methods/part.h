@@ -16,8 +16,14 @@
 #include "icd/objects/method.h"
 #include "util/shortage.h"
 
-/* CL_INVALID_OPERATION, logged, unless an import at @offset of a backing buffer can be a part. */
-cl_int part_check_offset(const struct import_region *region, size_t offset, size_t align);
+/* CL_INVALID_OPERATION, logged: an import at @offset of a backing buffer can be no part. */
+cl_int part_refuse_offset(const struct import_region *region, size_t align);
+
+static inline cl_int part_check_offset(const struct import_region *region, size_t offset,
+				       size_t align)
+{
+	return offset % align ? part_refuse_offset(region, align) : CL_SUCCESS;
+}
 
 /**
  * part_create - the buffer of an import, as a part of @backing

@@ -51,7 +51,7 @@ static void context_remove(cl_context handle, const struct context *only)
 	struct context *context;
 
 	lock_acquire(&context_table.lock);
-	context = handle_table_find(&context_table, handle);
+	context = handle_table_peek(&context_table, handle);
 	if (context && (!only || (context == only && !context->record.handles)))
 		handle_table_remove(&context_table, handle);
 	else
@@ -166,7 +166,7 @@ void context_release(cl_context handle)
 	if (!handle_table_has(&context_table, handle))
 		return;
 	lock_acquire(&context_table.lock);
-	context = handle_table_find(&context_table, handle);
+	context = handle_table_peek(&context_table, handle);
 	if (context && context->record.handles && !--context->record.handles)
 		handle_record_hold(&context->record);
 	else
@@ -192,7 +192,7 @@ bool context_is_owned(cl_context handle)
 	bool is_owned;
 
 	lock_acquire(&context_table.lock);
-	context = handle_table_find(&context_table, handle);
+	context = handle_table_peek(&context_table, handle);
 	is_owned = context && context->record.handles;
 	lock_release(&context_table.lock);
 	return is_owned;
@@ -270,6 +270,7 @@ static struct context_import context_join_devices(struct context *context, enum 
 		.align = 1,
 		.base_align = 1,
 		.verify = config_verify(),
+		.unsynced = config_host_access(),
 	};
 	bool joins = true;
 

@@ -50,6 +50,11 @@ struct context_import {
 		*device;	  /* the first; of several root devices, each may stand for all */
 	size_t align, base_align; /* of facts and devices: what suffices for all */
 	bool verify;		  /* CLIMPORT_VERIFY=1: an import proves itself with data */
+	/*
+	 * Without the property the application keeps dma-bufs consistent, from version 1.1.0 on: "Prior to the
+	 * introduction of [the property] drivers always managed data consistency" (revision 10).
+	 */
+	bool unsynced;
 };
 
 /*

@@ -136,7 +136,7 @@ static const struct device *device_publish(struct device *device)
 	struct device *published;
 
 	lock_acquire(&device_table.lock);
-	published = handle_table_find(&device_table, device->id);
+	published = handle_table_peek(&device_table, device->id);
 	if (!published || device_count_known(device) > device_count_known(published)) {
 		device->older = published;
 		if (handle_table_set(&device_table, device->id, device))

@@ -55,19 +55,27 @@ static struct handle_slot *slots_find(struct handle_slots *slots, const void *ha
 	}
 }
 
-/* A new key takes the first slot that is GONE or empty. */
-static void slots_fill(struct handle_slots *slots, const void *handle, void *record)
+/* A new key takes the first slot that is GONE or empty.  False: the slot had the key already. */
+static bool slots_fill(struct handle_slots *slots, const void *handle, void *record)
 {
-	size_t i = handle_hash(handle) & slots->mask;
-	struct handle_slot *slot;
+	struct handle_slot *slot, *gone = NULL;
+	const void *key;
 
-	while (slot_is_taken(&slots->slot[i]))
-		i = (i + 1) & slots->mask;
-	slot = &slots->slot[i];
-	if (!slot->key)
+	for (size_t i = handle_hash(handle);; i++) {
+		slot = &slots->slot[i & slots->mask];
+		key = slot->key;
+		if (!key || key == handle)
+			break;
+		if (key == GONE && !gone)
+			gone = slot;
+	}
+	if (!key && gone)
+		slot = gone;
+	else if (!key)
 		slots->used++;
 	atomic_store_explicit(&slot->record, record, memory_order_release);
 	atomic_store_explicit(&slot->key, (void *)handle, memory_order_release);
+	return key != handle;
 }
 
 /* Slots that are GONE in front of an empty slot are as good as empty. */
@@ -115,13 +123,6 @@ void *handle_table_peek(const struct handle_table *table, const void *handle)
 	return slot ? slot->record : NULL;
 }
 
-void *handle_table_find(struct handle_table *table, const void *handle)
-{
-	const struct handle_slot *slot = slots_find(table->slots, handle);
-
-	return slot ? slot->record : NULL;
-}
-
 void *handle_table_get(struct handle_table *table, const void *handle)
 {
 	struct handle_slots *slots = handle_table_any(table) ? table->slots : NULL;
@@ -142,19 +143,14 @@ void *handle_table_get(struct handle_table *table, const void *handle)
 
 bool handle_table_set(struct handle_table *table, const void *handle, void *added)
 {
-	struct handle_slot *slot = slots_find(table->slots, handle);
 	struct handle_record *record = added;
 
-	if (!handle || (!slot && !handle_table_reserve(table)))
+	if (!handle || !handle_table_reserve(table))
 		return false;
 	record->refs = 1;
 	record->handles = 1;
-	if (slot) {
-		atomic_store_explicit(&slot->record, record, memory_order_release);
-		return true;
-	}
-	slots_fill(table->slots, handle, record);
-	atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
+	if (slots_fill(table->slots, handle, record))
+		atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -173,7 +169,7 @@ void *handle_table_publish(struct handle_table *table, const void *handle, void 
 	struct handle_record *published;
 
 	lock_acquire(&table->lock);
-	published = handle_table_find(table, handle);
+	published = handle_table_peek(table, handle);
 	if (!published && handle_table_set(table, handle, record))
 		published = record;
 	if (published)
@@ -189,7 +185,7 @@ void handle_table_retain(struct handle_table *table, const void *handle)
 	if (!handle_table_has(table, handle))
 		return;
 	lock_acquire(&table->lock);
-	record = handle_table_find(table, handle);
+	record = handle_table_peek(table, handle);
 	if (record)
 		record->handles++;
 	lock_release(&table->lock);

@@ -54,7 +54,7 @@ static inline bool handle_table_any(const struct handle_table *table)
 	return atomic_load_explicit(&table->count, memory_order_relaxed) != 0;
 }
 
-/* The record of @handle, or NULL, without a reference.  For tables whose records stay. */
+/* The record of @handle, or NULL, without a reference: with the lock, or of a table whose records stay. */
 void *handle_table_peek(const struct handle_table *table, const void *handle);
 
 /* Whether @handle has a record.  No lock; nanoseconds. */
@@ -105,9 +105,6 @@ struct handle_cursor {
 
 /* A reference to the next record, or NULL at the end.  @cursor: zero at first. */
 void *handle_table_next(struct handle_table *table, struct handle_cursor *cursor);
-
-/* With the lock: the record of @handle, or NULL. */
-void *handle_table_find(struct handle_table *table, const void *handle) REQUIRES(table->lock);
 
 /* With the lock: as handle_table_add(), but replaces a record; the caller puts the old one. */
 bool handle_table_set(struct handle_table *table, const void *handle, void *record)

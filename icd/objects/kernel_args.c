@@ -61,7 +61,7 @@ static bool kernel_args_replace(cl_kernel kernel, cl_uint index, cl_mem mem)
 	bool published;
 
 	lock_acquire(&kernel_args_table.lock);
-	old = handle_table_find(&kernel_args_table, kernel);
+	old = handle_table_peek(&kernel_args_table, kernel);
 	k = kernel_args_without(old, index);
 	if (k && mem)
 		k->args[k->count++] = (struct kernel_arg){ index, mem };

@@ -10,12 +10,6 @@
 
 HANDLE_TABLE_DEFINE(memobj_table, NULL); /* cl_mem -> struct memobj */
 
-struct memobj *memobj_hold(struct memobj *obj)
-{
-	handle_record_hold(&obj->record);
-	return obj;
-}
-
 struct memobj *memobj_get(cl_mem mem)
 {
 	return handle_table_get(&memobj_table, mem);
@@ -69,27 +63,21 @@ cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err)
 	return NULL;
 }
 
-/* The record of an import is behind the region; another object has a handle on its parent. */
-cl_int memobj_add(const struct memobj *like)
+/* An object that is made from another has a handle on its parent. */
+cl_int memobj_add(struct memobj *obj)
 {
-	struct memobj *obj = like->parent ? malloc(sizeof(*obj)) : (void *)(like->region + 1);
-	bool is_added = false;
+	bool is_added;
 
-	if (obj) {
-		*obj = *like;
-		lock_acquire(&memobj_table.lock);
-		is_added = handle_table_set(&memobj_table, obj->handle, obj);
-		if (is_added && obj->parent) {
-			obj->parent->record.handles++;
-			memobj_hold(obj->parent);
-		}
-		lock_release(&memobj_table.lock);
+	lock_acquire(&memobj_table.lock);
+	is_added = handle_table_set(&memobj_table, obj->handle, obj);
+	if (is_added && obj->parent) {
+		obj->parent->record.handles++;
+		handle_record_hold(&obj->parent->record);
 	}
+	lock_release(&memobj_table.lock);
 	if (is_added)
 		return CL_SUCCESS;
 	log_error("no memory for the record of an import");
-	if (like->parent)
-		free(obj);
 	return CL_OUT_OF_HOST_MEMORY;
 }
 
@@ -131,7 +119,8 @@ bool memobj_needs_access(const struct memobj *obj)
 void memobj_list_hold(struct memobj_list *list, struct memobj *obj)
 {
 	if (list->count < MEMOBJ_LIST_MAX) {
-		list->objs[list->count++] = memobj_hold(obj);
+		handle_record_hold(&obj->record);
+		list->objs[list->count++] = obj;
 		return;
 	}
 	for (size_t i = 0; i < list->count; i++)

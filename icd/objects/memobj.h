@@ -48,7 +48,6 @@ static inline bool memobj_is_import(cl_mem mem)
 
 /* A reference to the record of @mem, or NULL.  Ends with memobj_put(). */
 struct memobj *memobj_get(cl_mem mem);
-struct memobj *memobj_hold(struct memobj *obj);
 void memobj_put(struct memobj *obj);
 
 /* The import that @obj is made from, or @obj if @obj is an import; borrowed. */
@@ -92,16 +91,22 @@ cl_int memobj_hold_until_destroyed(cl_mem mem, struct import_region *region);
  */
 cl_mem memobj_holding(cl_mem mem, struct import_region *region, cl_int *err);
 
+/* Where the record of an import goes: its region has room (struct import_desc). */
+static inline struct memobj *memobj_of(struct import_region *region)
+{
+	return (struct memobj *)(region + 1);
+}
+
 /**
  * memobj_add - record an object that the application is about to get
- * @like: its fields; @like->parent is held by the caller
+ * @obj: of an import memobj_of(), else allocated; obj->parent is held by the caller
  *
- * The region of an import has room for the record (struct import_desc).  Holds like->parent.  On success takes over
- * like->hidden, like->properties and, of an import, like->region; the region of another object is held by the parent.
+ * Holds obj->parent.  On success takes over @obj with its hidden record, its properties and, of an import, its region; the
+ * region of another object is held by the parent.
  *
- * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
+ * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY, logged.
  */
-cl_int memobj_add(const struct memobj *like);
+cl_int memobj_add(struct memobj *obj);
 
 /* The application retains @mem, perhaps an import. */
 static inline void memobj_retain(cl_mem mem)

@@ -85,7 +85,7 @@ cl_uint proxy_event_references(cl_event event)
 	cl_uint references = 0;
 
 	lock_acquire(&proxy_event_table.lock);
-	p = handle_table_find(&proxy_event_table, event);
+	p = handle_table_peek(&proxy_event_table, event);
 	if (p)
 		references = p->record.handles - p->callbacks;
 	lock_release(&proxy_event_table.lock);
@@ -100,7 +100,7 @@ static struct proxy_event *proxy_event_drop(cl_event event)
 	if (!proxy_event_is_given(event))
 		return NULL;
 	lock_acquire(&proxy_event_table.lock);
-	p = handle_table_find(&proxy_event_table, event);
+	p = handle_table_peek(&proxy_event_table, event);
 	if (p && p->record.handles > p->callbacks)
 		gone = handle_table_drop(&proxy_event_table, event);
 	lock_release(&proxy_event_table.lock);
@@ -133,7 +133,7 @@ cl_event proxy_event_hold_callback(cl_event event)
 	if (!proxy_event_is_given(event))
 		return NULL;
 	lock_acquire(&proxy_event_table.lock);
-	p = handle_table_find(&proxy_event_table, event);
+	p = handle_table_peek(&proxy_event_table, event);
 	if (p) {
 		p->record.handles++;
 		p->callbacks++;
@@ -148,7 +148,7 @@ void proxy_event_put_callback(cl_event event)
 	struct proxy_event *p, *gone = NULL;
 
 	lock_acquire(&proxy_event_table.lock);
-	p = handle_table_find(&proxy_event_table, event);
+	p = handle_table_peek(&proxy_event_table, event);
 	if (p) {
 		p->callbacks--;
 		gone = handle_table_drop(&proxy_event_table, event);

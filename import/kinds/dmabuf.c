@@ -79,25 +79,19 @@ static void *dmabuf_map_for(const struct import_region *region, unsigned int acc
 }
 
 /* An exporter of read-only memory maps it for reading, whatever the descriptor's mode is. */
-static void *dmabuf_map_region(struct import_region *region)
+static int dmabuf_map_region(struct import_region *region, bool optional)
 {
-	void *addr = dmabuf_map_for(region, region->access);
-
-	if (addr != MAP_FAILED || errno == ENOMEM || !(region->access & IMPORT_WRITE))
-		return addr;
-	addr = dmabuf_map_for(region, IMPORT_READ);
-	if (addr == MAP_FAILED)
-		return addr;
-	region->access = IMPORT_READ;
-	region->read_only = "its exporter lets nobody map it for writing";
-	return addr;
-}
-
-static int dmabuf_map_whole(struct import_region *region, bool optional)
-{
-	region->addr = dmabuf_map_region(region);
+	region->addr = dmabuf_map_for(region, region->access);
 	if (region->addr != MAP_FAILED)
 		return 0;
+	if (errno != ENOMEM && region->access & IMPORT_WRITE) {
+		region->addr = dmabuf_map_for(region, IMPORT_READ);
+		if (region->addr != MAP_FAILED) {
+			region->access = IMPORT_READ;
+			region->read_only = "its exporter lets nobody map it for writing";
+			return 0;
+		}
+	}
 	if (errno == ENOMEM || errno == EACCES)
 		return log_errno(errno, "mmap of %zu bytes of a dma-buf: %m", region->size);
 	region->addr = NULL;
@@ -121,7 +115,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	descriptor_identify(region->fd, &region->id);
 	ret = dmabuf_check_mode(region);
 	if (!ret)
-		ret = dmabuf_map_whole(region, desc->cpu_optional);
+		ret = dmabuf_map_region(region, desc->cpu_optional);
 	if (ret)
 		close(region->fd);
 	region->kinds = 1u << IMPORT_OF_DMABUF |

@@ -15,10 +15,6 @@
 #include "util/cl_names.h"
 #include "util/log.h"
 
-/* Bytes of the least allocation of which a driver is known to die. */
-#define LARGE_MIB 512u
-#define LARGE_LEAST ((size_t)LARGE_MIB << 20)
-
 /* The largest allocation below: CUDA allocates multiples of 2 MiB, and makes 512 MiB of 511. */
 #define LARGE_PART_MIB (LARGE_MIB - 2)
 
@@ -27,8 +23,7 @@ void large_expect_death(struct facts *facts)
 	strcpy(facts->large_why, "climport-probe did not survive the test of it");
 }
 
-/* Apart from large_check(), whose frame is in every import. */
-static __attribute__((noinline)) cl_int large_check_record(const struct device *device)
+cl_int large_check_record(const struct device *device)
 {
 	char why[FACTS_WHY_SIZE];
 	const struct facts *facts = device_tested(device->id, why);
@@ -39,13 +34,6 @@ static __attribute__((noinline)) cl_int large_check_record(const struct device *
 		  "MiB at most",
 		  LARGE_MIB, facts ? facts->large_why : why, LARGE_PART_MIB);
 	return facts ? CL_INVALID_OPERATION : CL_OUT_OF_RESOURCES;
-}
-
-cl_int large_check(const struct device *device, const struct import_opaque *opaque)
-{
-	if (!opaque->is_on_device || opaque->size < LARGE_LEAST)
-		return CL_SUCCESS;
-	return large_check_record(device);
 }
 
 /* Returns 1: the bytes that were written are read, 0: other bytes, or an error of OpenCL. */

@@ -15,9 +15,16 @@
 
 #include "icd/objects/method.h"
 
+/* Bytes of the least allocation of which a driver is known to die. */
+#define LARGE_MIB 512u
+#define LARGE_LEAST ((size_t)LARGE_MIB << 20)
+
 /* Writes to large memory and reads it through a second buffer. */
 void large_test(struct device *device);
 void large_expect_death(struct facts *facts);
+
+/* large_check() of large memory. */
+cl_int large_check_record(const struct device *device);
 
 /**
  * large_check - whether the driver survives the import of a descriptor
@@ -26,6 +33,10 @@ void large_expect_death(struct facts *facts);
  *
  * Returns CL_SUCCESS, or CL_INVALID_OPERATION, logged.
  */
-cl_int large_check(const struct device *device, const struct import_opaque *opaque);
+static inline cl_int large_check(const struct device *device, const struct import_opaque *opaque)
+{
+	return opaque->is_on_device && opaque->size >= LARGE_LEAST ? large_check_record(device)
+								   : CL_SUCCESS;
+}
 
 #endif /* ICD_METHODS_OPAQUE_FD_LARGE_H */

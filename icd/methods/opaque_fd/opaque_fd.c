@@ -159,15 +159,16 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 	const struct opaque_device *device;
 	struct import_opaque opaque;
 	cl_int err;
+	int ret;
 
 	device = opaque_device_get(how->device);
 	if (!device) {
 		log_error("the device does not tell its CL_DEVICE_UUID_KHR now");
 		return CL_OUT_OF_RESOURCES;
 	}
-	err = error_to_cl(opaque_fd_import(region, device->uuid, &opaque));
-	if (err)
-		return err;
+	ret = opaque_fd_import(region, device->uuid, &opaque);
+	if (ret)
+		return error_to_cl(ret);
 	err = part_check_offset(region, opaque.offset, how->base_align);
 	if (!err)
 		err = large_check(how->device, &opaque);

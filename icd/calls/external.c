@@ -180,13 +180,36 @@ static cl_int external_find_driver(struct external_command *c, bool is_acquire)
 	return err;
 }
 
+/* The program's command, between its edges of access.  @edges: enum access_edges. */
+static cl_int external_run(struct external_command *c, unsigned int edges, cl_uint num_wait,
+			   const cl_event *wait, cl_event *event)
+{
+	struct access a;
+	cl_int err;
+
+	access_none(&a, num_wait, wait, event);
+	err = external_list(c, &a.imports);
+	if (!err)
+		err = external_check_wait(num_wait, wait);
+	if (err) {
+		memobj_list_put(&a.imports);
+		return err;
+	}
+	edges |= ACCESS_BY_HOST | (c->in_order ? ACCESS_IN_ORDER : 0);
+	err = access_begin(&a, c->queue, edges);
+	if (err)
+		return err;
+	err = c->theirs ? c->driver(c->queue, c->theirs, c->others, a.num_wait, a.wait, a.event)
+			: external_mark(c, a.num_wait, a.wait, a.event);
+	return access_end(&a, err, CL_FALSE);
+}
+
 static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint count,
 			       const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
 			       cl_event *event)
 {
 	struct external_command c = { .queue = queue, .count = count, .mems = mems };
 	const cl_uint imports = external_count_imports(mems, count);
-	struct access a;
 	cl_int err = queue ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
 
 	if (!err && (!count || imports < count))
@@ -202,21 +225,8 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 	if (err)
 		return err;
 	c.in_order = queue_is_in_order(queue);
-	access_none(&a, num_wait, wait, event);
-	err = external_list(&c, &a.imports);
-	if (!err)
-		err = external_check_wait(num_wait, wait);
-	if (err)
-		memobj_list_put(&a.imports);
-	else
-		err = access_begin(&a, queue,
-				   (is_acquire ? ACCESS_BEGIN : ACCESS_END | ACCESS_RELEASE) |
-					   ACCESS_BY_HOST | (c.in_order ? ACCESS_IN_ORDER : 0));
-	if (!err) {
-		err = c.theirs ? c.driver(queue, c.theirs, c.others, a.num_wait, a.wait, a.event)
-			       : external_mark(&c, a.num_wait, a.wait, a.event);
-		err = access_end(&a, err, CL_FALSE);
-	}
+	err = external_run(&c, is_acquire ? ACCESS_BEGIN : ACCESS_END | ACCESS_RELEASE, num_wait,
+			   wait, event);
 	free(c.others);
 	if (!err && event)
 		proxy_event_set_type(*event, is_acquire

@@ -197,21 +197,22 @@ struct climport_registration {
  *
  *	if (climport_register(address, size, 0, &now, sizeof(now)))
  *		return -1;
- *	if (now.id == mr->registration.id) {		// each message but the first
+ *	if (now.id == mr->registration.id) { // each message but the first
  *		climport_unregister(&now);
- *	} else {					// the first, or the memory is new
+ *	} else { // the first, or the memory is new
  *		if (mr->verbs) {
  *			ibv_dereg_mr(mr->verbs);
  *			climport_unregister(&mr->registration);
  *		}
  *		at = (uintptr_t)now.base;
- *		mr->verbs = ibv_reg_dmabuf_mr(pd, now.offset, now.length, at, now.fd, access);
- *		mr->registration = (struct climport_registration){ 0 };
+ *		mr->verbs = ibv_reg_dmabuf_mr(pd, now.offset, now.length,
+ *					      at, now.fd, access);
+ *		mr->registration.id = 0;
  *		if (!mr->verbs) {
  *			climport_unregister(&now);
  *			return -1;
  *		}
- *		mr->registration = now;			// kept as long as the MR
+ *		mr->registration = now; // kept as long as the MR
  *	}
  *	// the address of the message in the MR is @address
  *

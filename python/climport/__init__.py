@@ -10,7 +10,7 @@ from . import _arrays, _library
 
 __all__ = ["Export", "__version__", "export", "version"]
 
-__version__ = "0.2.0"
+__version__ = "0.2.0.dev0"
 
 
 class Export(NamedTuple):

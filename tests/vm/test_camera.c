@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "external_memory.h" /* of docs/external-memory.md */
+#include "external-memory.h" /* of docs/external-memory.md */
 
 enum {
 	WIDTH = 320,

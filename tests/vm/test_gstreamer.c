@@ -24,7 +24,7 @@ static cl_mem CL_API_CALL counting_import(cl_context context, cl_mem_flags flags
 	return layer_import(context, flags, properties, memory, size, err);
 }
 
-static GstElement *camera_start(const char *mode)
+static GstElement *pipeline_start(const char *mode)
 {
 	char text[256];
 	GstElement *pipeline;
@@ -41,13 +41,13 @@ static GstElement *camera_start(const char *mode)
 	return pipeline;
 }
 
-static void camera_stop(GstElement *pipeline)
+static void pipeline_stop(GstElement *pipeline)
 {
 	gst_element_set_state(pipeline, GST_STATE_NULL);
 	gst_object_unref(pipeline);
 }
 
-static GstSample *camera_frame(GstElement *pipeline)
+static GstSample *pipeline_frame(GstElement *pipeline)
 {
 	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
 	GstSample *sample = gst_app_sink_pull_sample(GST_APP_SINK(sink));
@@ -72,7 +72,7 @@ static cl_kernel kernel_open(cl_mem to)
 }
 
 /* The kernel has read what the CPU reads. */
-static void frame_compare(GstSample *sample, cl_mem to)
+static void pipeline_compare(GstSample *sample, cl_mem to)
 {
 	static unsigned char bytes[SIZE];
 	GstMapInfo map;
@@ -91,20 +91,20 @@ TEST(frames,
 	const struct guest_cl *cl = guest_cl_session();
 	cl_mem to = guest_cl_native(SIZE, NULL);
 	cl_kernel kernel = kernel_open(to);
-	GstElement *pipeline = camera_start("dmabuf");
+	GstElement *pipeline = pipeline_start("dmabuf");
 	GstSample *sample;
 	int frames = 0;
 
-	while ((sample = camera_frame(pipeline))) {
+	while ((sample = pipeline_frame(pipeline))) {
 		EXPECT_EQ(frame_process(cl->context, cl->queue, kernel, sample), CL_SUCCESS);
-		frame_compare(sample, to);
+		pipeline_compare(sample, to);
 		gst_sample_unref(sample);
 		frames++;
 	}
 	EXPECT_EQ(frames, FRAMES);
 	printf("# %d imports of %d frames\n", imports, frames);
 	EXPECT(imports < FRAMES);
-	camera_stop(pipeline);
+	pipeline_stop(pipeline);
 	clReleaseKernel(kernel);
 	clReleaseMemObject(to);
 }
@@ -114,14 +114,14 @@ TEST(no_dma_buf, "A frame that is no dma-buf is an error.")
 	const struct guest_cl *cl = guest_cl_session();
 	cl_mem to = guest_cl_native(SIZE, NULL);
 	cl_kernel kernel = kernel_open(to);
-	GstElement *pipeline = camera_start("rw");
-	GstSample *sample = camera_frame(pipeline);
+	GstElement *pipeline = pipeline_start("rw");
+	GstSample *sample = pipeline_frame(pipeline);
 
 	EXPECT(sample);
 	EXPECT_EQ(frame_process(cl->context, cl->queue, kernel, sample), CL_INVALID_VALUE);
 	EXPECT_EQ(imports, 0);
 	gst_sample_unref(sample);
-	camera_stop(pipeline);
+	pipeline_stop(pipeline);
 	clReleaseKernel(kernel);
 	clReleaseMemObject(to);
 }

@@ -7,6 +7,7 @@
 #             every call, loops of 1,000 on one processor and under load, the tests alone and in 12
 #             orders, the quick suites beside ten busy processes, DKMS, a board's processor,
 #             kmod/ on the debug kernel; installs 400 MB of programs, and pyopencl from PyPI under build/
+# make check-arm64   cross build, and its tests on guests that are arm64 machines: hours
 # make check-ffmpeg   FFmpeg from Debian's source package, unchanged, with the commands of docs/ffmpeg.md,
 #             which it builds: 5 minutes
 # make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a
@@ -28,7 +29,7 @@ TESTS := $(shell expr 2 \* $(JOBS))
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo packages wheel dkms conform check check-long check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
+.PHONY: all demo packages wheel dkms conform check check-long check-debug-kernel check-arm64 check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
 
 all: build/release
 
@@ -93,6 +94,11 @@ check-debug-kernel:
 	cmake --build build/debug-kernel -j $(JOBS)
 	tests/vm/kernel debug
 	ctest --test-dir build/debug-kernel -L kmod --output-on-failure --no-tests=error
+
+# A guest has two processors.
+check-arm64: NEEDS := check-arm64
+check-arm64: build/arm64
+	ctest --test-dir build/arm64 -L '^arm64$$' --output-on-failure --no-tests=error
 
 # One tree after the other: tests may use every core.
 check-asan: check-dev

@@ -56,7 +56,7 @@ struct bracket {
 	atomic_uint state; /* enum bracket_state */
 	unsigned int edges;
 	bool is_release; /* ACCESS_RELEASE */
-	bool by_marker; /* the queue's markers wait for their wait list */
+	bool by_marker;	 /* the queue's markers wait for their wait list */
 	cl_command_queue queue;
 	cl_context context;
 	cl_mem mem; /* an import */

@@ -236,7 +236,7 @@ int maps_for_each(const void *addr, size_t size,
 	struct maps_mapping m = { 0 };
 	int fd, ret;
 
-	if (walk.end < start)
+	if ((uintptr_t)addr + size < (uintptr_t)addr)
 		return log_errno(ERANGE, "%#zx bytes at %p exceed the address space", size, addr);
 	fd = maps_query_descriptor();
 	do {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define GPU_PAGE 65536
 #define WATCHES 128
 #define DESCRIPTORS 1024

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define MIB ((uint64_t)1 << 20)
 
 int __real_open(const char *path, int flags, ...);

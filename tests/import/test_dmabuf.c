@@ -12,7 +12,7 @@
 #include "import/import.h"
 #include "util/log.h"
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define BOTH (IMPORT_READ | IMPORT_WRITE)
 
 static int dmabuf_get_region(int fd, size_t size, unsigned int access,

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define GPU_PAGE 65536
 
 static struct export_range export_range_of(uintptr_t address, size_t size, unsigned int options)

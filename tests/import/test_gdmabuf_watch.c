@@ -14,7 +14,7 @@
 #include "process.h"
 #include "util/log.h"
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define SIZE (16 * PAGE)
 
 static void gdmabuf_begin(void)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "import/import.h"
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define BOTH (IMPORT_READ | IMPORT_WRITE)
 
 static char *host_map_pages(void)

@@ -13,7 +13,7 @@
 #include "import/kinds/maps.h"
 #include "util/log.h"
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define BOTH (IMPORT_READ | IMPORT_WRITE)
 
 static char *maps_map_pages(size_t pages, int prot)
@@ -59,8 +59,8 @@ TEST(odd_bytes, "A range need not start or end with a page.")
 	char *p = maps_map_pages(2, PROT_READ | PROT_WRITE);
 
 	EXPECT_EQ(maps_check_access(p + 1, 1, BOTH), 0);
-	EXPECT_EQ(maps_check_access(p + 4095, 2, BOTH), 0);
-	EXPECT_EQ(maps_check_access(p + 4097, 4095, BOTH), 0);
+	EXPECT_EQ(maps_check_access(p + PAGE - 1, 2, BOTH), 0);
+	EXPECT_EQ(maps_check_access(p + PAGE + 1, PAGE - 1, BOTH), 0);
 	munmap(p, 2 * PAGE);
 }
 

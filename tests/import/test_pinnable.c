@@ -22,7 +22,7 @@
 #include "import/nvidia/pinnable.h"
 #include "util/log.h"
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define BOTH (PROT_READ | PROT_WRITE)
 
 static char *pinnable_map(int prot, int flags, int fd, size_t size)

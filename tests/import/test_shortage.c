@@ -22,7 +22,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define RM_NO_MEMORY 0x51
 
 /* Counts the program's own allocations; linked with --wrap. */

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "icd/facts/host_rule.h"
 #include "util/cl_names.h"
@@ -15,13 +16,16 @@ static void image_rule_compare(const struct image_rule *rule, const struct image
 {
 	const unsigned int number = (unsigned int)__builtin_ctzl(image->pixel);
 	const unsigned int unit = number < IMAGE_PIXELS ? rule->unit[number] : 0;
+	const unsigned int access = 1u << host_rule_access(image->flags);
+	const size_t align = rule->page_accesses & access ? (size_t)sysconf(_SC_PAGESIZE)
+							  : rule->align;
 
 	*property = '\0';
 	if (!unit)
 		snprintf(property, size, " with pixels of %zu bytes", image->pixel);
-	else if ((uintptr_t)image->addr % unit || (uintptr_t)image->addr % rule->align)
+	else if ((uintptr_t)image->addr % unit || (uintptr_t)image->addr % align)
 		snprintf(property, size, " at %p", image->addr);
-	else if (!(rule->accesses & 1u << host_rule_access(image->flags)))
+	else if (!(rule->accesses & access))
 		snprintf(property, size, " with %s", cl_mem_flags_names(image->flags));
 	else if (image->width > rule->width || image->height > rule->height)
 		snprintf(property, size, " of %zux%zu", image->width, image->height);

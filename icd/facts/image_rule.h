@@ -53,6 +53,7 @@ struct image_rule {
 	bool is_all;		    /* all images: those below are examples */
 	unsigned int width, height; /* pixels: the largest */
 	unsigned int accesses;	    /* 1 << host_rule_access() */
+	unsigned int page_accesses; /* of them, those whose images begin at a page */
 	unsigned int align;	    /* bytes: of the memory's address */
 	/* Bytes: of the address, too, and of rows, with a gap behind or without.  0: no such pixels. */
 	unsigned int unit[IMAGE_PIXELS];

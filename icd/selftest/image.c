@@ -2,7 +2,7 @@
 /*
  * The self-test behind struct image_rule: rounds (rounds.h) by images in place of buffers.  For each size of a pixel
  * the loosest unit is looked for, of which address and row pitch are odd multiples.  Each access and extent is tried
- * upon that.
+ * upon that, and an access that is copied there at a page, too.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -262,8 +262,17 @@ static void image_try_accesses(struct image_test *t, struct image_trial trial,
 			       struct image_rule *rule)
 {
 	for (unsigned int access = 0; access < HOST_RULE_ACCESSES; access++) {
-		trial.flags = host_rule_flags(access);
-		if (image_passes(t, &trial))
+		struct image_trial at_page = trial;
+		bool passes;
+
+		trial.flags = at_page.flags = host_rule_flags(access);
+		at_page.offset = 0;
+		passes = image_passes(t, &trial);
+		if (!passes && trial.offset && image_passes(t, &at_page)) {
+			rule->page_accesses |= 1u << access;
+			passes = true;
+		}
+		if (passes)
 			rule->accesses |= 1u << access;
 	}
 }

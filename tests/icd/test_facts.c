@@ -17,7 +17,7 @@ static const struct facts known = {
 	.exporters = 5,
 	.large_why = "died",
 	.has_images = true,
-	.images = { [3] = { IMAGE_ZERO_COPY, false, 256, 128, 0xfff, 64, { [2] = 4, [4] = 16 } },
+	.images = { [3] = { IMAGE_ZERO_COPY, false, 256, 128, 0xfff, 0, 64, { [2] = 4, [4] = 16 } },
 		    [4] = { .found = IMAGE_COPIES } },
 };
 

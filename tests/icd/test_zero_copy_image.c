@@ -21,7 +21,7 @@ TEST(images_read_only,
 }
 
 /* Whether the layer makes an image of four columns on an import at @offset of a page. */
-static bool makes_image(size_t offset, size_t rows)
+static bool makes_image_for(cl_mem_flags flags, size_t offset, size_t rows)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
@@ -35,12 +35,27 @@ static bool makes_image(size_t offset, size_t rows)
 	cl_int err;
 
 	with_parent.mem_object = mem;
-	image = cl.clCreateImage(fix.context, 0, &format, &with_parent, NULL, &err);
+	image = cl.clCreateImage(fix.context, flags, &format, &with_parent, NULL, &err);
 	EXPECT_EQ(err, image ? CL_SUCCESS : CL_INVALID_OPERATION);
 	if (image)
 		cl.clReleaseMemObject(image);
 	cl.clReleaseMemObject(mem);
 	return image;
+}
+
+static bool makes_image(size_t offset, size_t rows)
+{
+	return makes_image_for(0, offset, rows);
+}
+
+TEST(images_read_only_within, "If a driver copies images that are only read and begin within a "
+			      "page, those alone are refused.")
+{
+	zero_copy_open(STUB_COPYING_IMAGES_READ_ONLY, PAGE);
+	EXPECT(makes_image_for(CL_MEM_READ_ONLY, 0, 4));
+	EXPECT(!makes_image_for(CL_MEM_READ_ONLY, 64, 4));
+	EXPECT(makes_image_for(CL_MEM_READ_WRITE, 64, 4));
+	fixture_close();
 }
 
 TEST(high_images,

@@ -39,12 +39,19 @@ static bool is_crooked(const struct mem *mem, size_t align)
 	return ((uintptr_t)mem->host_ptr | mem->size) % align;
 }
 
+static bool is_copied_read_only(const struct mem *image)
+{
+	const size_t align = (size_t)stub_get(STUB_COPYING_IMAGES_READ_ONLY);
+
+	return image->flags & CL_MEM_READ_ONLY &&
+	       (align == 1 || (align && (uintptr_t)image->host_ptr % align));
+}
+
 static bool is_copied(const struct copying *how, const struct mem *mem)
 {
 	if (!mem || !(mem->flags & CL_MEM_USE_HOST_PTR))
 		return false;
-	if (mem_is_image(mem) && mem->flags & CL_MEM_READ_ONLY &&
-	    stub_get(STUB_COPYING_IMAGES_READ_ONLY))
+	if (mem_is_image(mem) && is_copied_read_only(mem))
 		return true;
 	return how->all || how->in_only || (how->out_only && mem->snapshot) ||
 	       (how->access & mem->flags) || (mem->several && stub_get(STUB_COPYING_SEVERAL)) ||

@@ -93,7 +93,7 @@ enum stub_option {
 	STUB_COPYING_SHARED,	       /* mappings of shared memory and of dma-bufs are copied */
 	STUB_COPYING_DMABUFS,	       /* mappings of (fake) dma-bufs are copied */
 	STUB_COPYING_UNWRITABLE,       /* mappings without write permission are copied */
-	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
+	STUB_COPYING_IMAGES_READ_ONLY, /* 1: images, too; more: those at no multiple of it */
 	STUB_COPYING_HOST_ACCESS,      /* objects with CL_MEM_HOST_* flags are copied by kernels */
 	STUB_COPYING_SEVERAL,	       /* host pointers to several mappings are copied */
 	STUB_COPYING_CONTEXTS,	       /* contexts of several devices: imports are copied */

@@ -107,7 +107,7 @@ struct import_region {
 	struct opaque *opaque; /* for import_opaque(), once; or NULL */
 	bool unsynced; /* no DMA_BUF_IOCTL_SYNC: the application does it, or no CPU mapping is used */
 	struct list unaligned; /* import/kinds/host.c's; next is NULL: in no list */
-	atomic_uint begun;     /* STARTs whose END is another bracket's: of acquires and maps */
+	atomic_uint begun;     /* STARTs without an END yet: no END is sent for none */
 	bool is_borrowed;      /* host memory: the application keeps it, and nothing is held */
 	bool is_sample;	       /* climport's own, and gone soon: no registration is kept */
 };

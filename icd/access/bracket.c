@@ -47,8 +47,6 @@ static void bracket_hold_regions(struct bracket *b, const struct memobj_list *im
 	for (size_t i = 0; i < imports->count; i++) {
 		struct import_region *region = imports->objs[i]->region;
 
-		if (bracket_serves(b, region, 0))
-			continue;
 		import_hold(region);
 		b->access[b->count] = by_host ? region->access : region->wanted & region->access;
 		b->regions[b->count++] = region;

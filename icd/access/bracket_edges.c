@@ -45,41 +45,10 @@ static void bracket_notify(const struct bracket *b, int error)
 	context_put(context);
 }
 
-static bool region_take_begun(struct import_region *region)
-{
-	unsigned int begun = atomic_load(&region->begun);
-
-	while (begun && !atomic_compare_exchange_weak(&region->begun, &begun, begun - 1))
-		;
-	return begun;
-}
-
-/*
- * The END of a release or an unmap is for what an acquire or a map has begun, which may have failed: an END without a
- * START may undo what a device has written since.
- */
-static void bracket_take_begun(struct bracket *b)
-{
-	size_t kept = 0;
-
-	if (b->edges == ACCESS_BOTH)
-		return;
-	for (size_t i = 0; i < b->count; i++) {
-		if (!region_take_begun(b->regions[i])) {
-			import_put(b->regions[i]);
-			continue;
-		}
-		b->regions[kept] = b->regions[i];
-		b->access[kept++] = b->access[i];
-	}
-	b->count = kept;
-}
-
 static void bracket_end_now(struct bracket *b)
 {
 	int first_error = 0;
 
-	bracket_take_begun(b);
 	for (size_t i = 0; i < b->count; i++) {
 		int error = import_end_access(b->regions[i], b->access[i]);
 
@@ -133,7 +102,6 @@ void bracket_done(struct bracket *b, cl_int status)
 		bracket_on_ended(b, 0);
 		return;
 	}
-	bracket_take_begun(b);
 	error = import_bracket_async(IMPORT_END, b->regions, b->access, b->count, bracket_on_ended,
 				     b);
 	if (error)
@@ -156,11 +124,8 @@ static void bracket_on_begun(void *arg, int error)
 		bracket_notify(b, error);
 		bracket_fail(b, error_to_cl(error));
 	} else {
-		bool cancelled;
+		bool cancelled = atomic_fetch_or(&b->state, BEGUN) & ENDING;
 
-		for (size_t i = 0; i < b->count && b->edges == ACCESS_BEGIN; i++)
-			atomic_fetch_add(&b->regions[i]->begun, 1); /* for bracket_take_begun() */
-		cancelled = atomic_fetch_or(&b->state, BEGUN) & ENDING;
 		if (cancelled)
 			bracket_end_now(b);
 		outcome_set(&b->events.gate, CL_COMPLETE);

@@ -30,7 +30,7 @@ static void *map_end(struct map *m, void *ptr, cl_int *err, cl_bool waits)
 
 	*err = access_end(&m->access, *err, waits);
 	if (*err && is_mapped)
-		next.clEnqueueUnmapMemObject(m->queue, m->mem, ptr, 0, NULL, NULL);
+		layer_clEnqueueUnmapMemObject(m->queue, m->mem, ptr, 0, NULL, NULL);
 	return *err ? NULL : ptr;
 }
 

@@ -118,15 +118,15 @@ bool memobj_needs_access(const struct memobj *obj)
 
 void memobj_list_hold(struct memobj_list *list, struct memobj *obj)
 {
-	if (list->count < MEMOBJ_LIST_MAX) {
-		handle_record_hold(&obj->record);
-		list->objs[list->count++] = obj;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->objs[i]->region == obj->region)
+			return;
+	if (list->count == MEMOBJ_LIST_MAX) {
+		list->left_out++;
 		return;
 	}
-	for (size_t i = 0; i < list->count; i++)
-		if (list->objs[i] == obj)
-			return;
-	list->left_out++;
+	handle_record_hold(&obj->record);
+	list->objs[list->count++] = obj;
 }
 
 void memobj_list_add(struct memobj_list *list, cl_mem mem)

@@ -167,12 +167,25 @@ static int dmabuf_sync_access(struct import_region *region, unsigned int access,
 
 static int dmabuf_begin_access(struct import_region *region, unsigned int access)
 {
-	return dmabuf_sync_access(region, access, DMA_BUF_SYNC_START);
+	int ret = dmabuf_sync_access(region, access, DMA_BUF_SYNC_START);
+
+	if (!ret)
+		atomic_fetch_add(&region->begun, 1);
+	return ret;
 }
 
+/* An END without a START may undo what a device has written since: of a release or an unmap whose START failed. */
 static int dmabuf_end_access(struct import_region *region, unsigned int access)
 {
-	return dmabuf_sync_access(region, access, DMA_BUF_SYNC_END);
+	unsigned int begun = atomic_load(&region->begun);
+	int ret;
+
+	while (begun && !atomic_compare_exchange_weak(&region->begun, &begun, begun - 1))
+		;
+	ret = begun ? dmabuf_sync_access(region, access, DMA_BUF_SYNC_END) : 0;
+	if (ret)
+		atomic_fetch_add(&region->begun, 1);
+	return ret;
 }
 
 /* POLLIN: the last writer is done; POLLOUT: readers are done as well. */

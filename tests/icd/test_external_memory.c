@@ -362,6 +362,50 @@ TEST_EACH(unbegun, struct unbegun, unbegun,
 	door_close();
 }
 
+TEST(end_fails, "If END fails, the release's event fails, and a second release ends access.")
+{
+	cl_event at[2];
+
+	door_open(0);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	fake_dmabuf_fail("END", ENOMEM, 1);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &at[0]), CL_SUCCESS);
+	EXPECT(cl.clWaitForEvents(1, &at[0]) != CL_SUCCESS);
+	expect_count("sync END a rw", 0);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &at[1]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at[1]), CL_SUCCESS);
+	expect_count("sync END a rw", 1);
+	cl.clReleaseEvent(at[0]);
+	cl.clReleaseEvent(at[1]);
+	door_close();
+}
+
+#define COMMAND_MAX 64 /* dma-bufs of a command: docs/limits.md */
+
+TEST(many_parts, "Any number of objects of one dma-buf are acquired and released at once.")
+{
+	cl_mem mems[COMMAND_MAX + 1];
+	cl_int err;
+
+	door_open(0);
+	mems[0] = x.mem;
+	for (size_t i = 1; i <= COMMAND_MAX; i++) {
+		const cl_buffer_region part = { i * 128 % SIZE, 128 };
+
+		mems[i] = cl.clCreateSubBuffer(x.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &err);
+		EXPECT_EQ(err, CL_SUCCESS);
+	}
+	EXPECT_EQ(x.acquire(x.queue, COMMAND_MAX + 1, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, COMMAND_MAX + 1, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	for (size_t i = 1; i <= COMMAND_MAX; i++)
+		cl.clReleaseMemObject(mems[i]);
+	door_close();
+}
+
 TEST(unbegun_part,
      "Of two objects, of which one was acquired, a release ends that one's access alone.")
 {

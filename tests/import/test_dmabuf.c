@@ -235,6 +235,26 @@ TEST(closed, "If the program closed the descriptor, a new file with the number s
 	close(fd);
 }
 
+TEST(end_without_start,
+     "Access that has not begun is not ended; access whose end failed is ended later.")
+{
+	int fd = fake_dmabuf_open(PAGE, O_RDWR), ends = fake_dmabuf.ends;
+	struct import_region *r;
+
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(import_end_access(r, BOTH), 0);
+	EXPECT_EQ(fake_dmabuf.ends, ends);
+	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	fake_dmabuf.error = EIO;
+	EXPECT_EQ(import_end_access(r, BOTH), -EIO);
+	fake_dmabuf.error = 0;
+	ends = fake_dmabuf.ends;
+	EXPECT_EQ(import_end_access(r, BOTH), 0);
+	EXPECT_EQ(fake_dmabuf.ends, ends + 1);
+	import_put(r);
+	close(fd);
+}
+
 TEST(closed_access, "If the program closed the descriptor, an access is an error without an ioctl.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_RDWR), other = fake_dmabuf_open(PAGE, O_RDWR);
@@ -243,6 +263,7 @@ TEST(closed_access, "If the program closed the descriptor, an access is an error
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(import_check_access(r), 0);
+	EXPECT_EQ(import_begin_access(r, BOTH), 0);
 	own = r->fd;
 	close(own);
 	EXPECT_EQ(import_check_access(r), -EIO);
@@ -251,7 +272,7 @@ TEST(closed_access, "If the program closed the descriptor, an access is an error
 	EXPECT_EQ(import_begin_access(r, BOTH), -EIO);
 	EXPECT(strstr(log_last(), "the program closed descriptor"));
 	EXPECT_EQ(import_end_access(r, BOTH), -EIO);
-	EXPECT_EQ(fake_dmabuf.starts, starts);
+	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
 	EXPECT_EQ(fake_dmabuf.ends, ends);
 	import_put(r);
 	close(own);

@@ -146,27 +146,26 @@ static void place_find_probe_by_link(void)
 	free(path);
 }
 
-/* @path: unchanged if the file is unknown. */
-static void place_note_file_of(void *function, char path[PATH_MAX])
-{
-	Dl_info info;
-	char *found = dladdr(function, &info) && info.dli_fname
-			      ? place_absolute_path(info.dli_fname)
-			      : NULL;
-
-	if (found && strlen(found) < PATH_MAX)
-		strcpy(path, found);
-	free(found);
-}
-
+/* The program may have left the folder of a relative name, and another file may have that name. */
 void place_note_loader(void *caller)
 {
-	place_note_file_of(caller, loader);
+	Dl_info info;
+
+	if (dladdr(caller, &info) && info.dli_fname && info.dli_fname[0] == '/' &&
+	    strlen(info.dli_fname) < sizeof(loader))
+		strcpy(loader, info.dli_fname);
 }
 
 __attribute__((constructor)) static void place_note(void)
 {
-	place_note_file_of((void *)place_of_layer, layer);
+	Dl_info info;
+	char *path = dladdr((void *)place_of_layer, &info) && info.dli_fname
+			     ? place_absolute_path(info.dli_fname)
+			     : NULL;
+
+	if (path && strlen(path) < sizeof(layer))
+		strcpy(layer, path);
+	free(path);
 	if (!stat("/", &root_file) && !place_find_probe(layer))
 		place_find_probe_by_link();
 }

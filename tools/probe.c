@@ -46,7 +46,7 @@ static bool probe_load(const char *loader, const char *driver, struct opencl *op
 
 	if (*driver)
 		dlopen(driver, RTLD_LAZY | RTLD_LOCAL);
-	if (!library)
+	if (!library || !dlsym(library, "clGetPlatformIDs"))
 		library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_GLOBAL);
 	if (!library)
 		return false;

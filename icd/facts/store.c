@@ -264,7 +264,6 @@ static void facts_wait(struct platform_facts *p, enum facts_wait wait) REQUIRES(
 		if (!is_mine && facts_should_ask(p, wait)) {
 			facts_start(p, wait);
 			is_mine = true;
-			waited = 0;
 		}
 		if (!p->is_asked || (is_old && !is_mine) || waited >= end || !facts_wait_slice())
 			return;

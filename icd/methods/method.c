@@ -44,27 +44,32 @@ static bool method_may_serve(const struct device *device, const struct method_op
 	return device->is_selected || !ops->create;
 }
 
-/* If a better method cannot be tested now, a worse one is not taken for good: the record is not whole. */
+/* If a better method cannot be tested now, a worse one is taken, and the record is renewed. */
 static void method_probe_type(struct device *device, enum import_type type)
 {
 	struct facts_type *answer = &device->facts.type[type], reason = { .is_reason = false };
 	const struct method_ops *ops = NULL;
+	const bool unknown = device->facts.is_unknown;
+	bool missed = false;
 
 	for (size_t i = 0; i < ROWS && !ops; i++) {
-		answer->is_reason = false;
+		answer->is_reason = device->facts.is_unknown = false;
 		if (method_may_serve(device, rows[type][i]) &&
 		    rows[type][i]->probe(device, type, answer))
 			ops = rows[type][i];
-		else if (answer->is_reason)
+		else
+			missed |= device->facts.is_unknown;
+		if (!ops && answer->is_reason)
 			reason = *answer;
 	}
+	device->facts.is_unknown = unknown || (ops ? device->facts.is_unknown : missed);
 	if (!ops && reason.is_reason)
 		*answer = reason;
 	if (!ops && !device->is_selected)
 		snprintf(answer->why, sizeof(answer->why), "%s", device->unselected);
 	snprintf(answer->method, sizeof(answer->method), "%s", ops ? ops->name : "-");
 	device->ops[type] = ops;
-	device->facts.is_best &= ops != NULL;
+	device->facts.is_best &= ops && !missed;
 }
 
 static void method_log(const struct device *device)

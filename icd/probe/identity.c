@@ -87,7 +87,7 @@ void identity_driver(cl_platform_id platform, char *path, size_t size)
 	struct dl_find_object library;
 
 	*path = '\0';
-	if (library_of_platform(platform, &library))
+	if (library_of_platform(platform, &library) && *library.dlfo_link_map->l_name == '/')
 		snprintf(path, size, "%s", library.dlfo_link_map->l_name);
 }
 

@@ -13,7 +13,7 @@
 
 #include "icd/cl_compat.h"
 
-/* The file of the driver's library, "" if it is unknown. */
+/* The file of the driver's library, "" if it is unknown or has a relative name: place_note_loader(). */
 void identity_driver(cl_platform_id platform, char *path, size_t size);
 
 /*

@@ -268,7 +268,8 @@ static void image_try_accesses(struct image_test *t, struct image_trial trial,
 		trial.flags = at_page.flags = host_rule_flags(access);
 		at_page.offset = 0;
 		passes = image_passes(t, &trial);
-		if (!passes && trial.offset && image_passes(t, &at_page)) {
+		if (!passes && trial.offset && !image_is_of_part(t->from) &&
+		    image_passes(t, &at_page)) {
 			rule->page_accesses |= 1u << access;
 			passes = true;
 		}

@@ -568,6 +568,27 @@ TEST(dma_buf_by_host_ptr,
 	close(fd);
 }
 
+TEST(untested_above, "If a dma-buf of the driver cannot be tested now, what is proved by mapping "
+		     "counts: buffers and images.")
+{
+	cl_int err = 1;
+	cl_mem mem, image;
+
+	fixture_reset();
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF);
+	stub_set(STUB_KHR_DMABUF, STUB_KHR_WORKS);
+	stub_set(STUB_FAULT_STAYS, 1);
+	stub_fail("clCreateBufferWithProperties", 1, CL_OUT_OF_HOST_MEMORY);
+	fixture_open();
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	image = fixture_try_image(0, mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(mem);
+	stub_fail(NULL, 0, 0);
+	fixture_close();
+}
+
 /* Shared memory of a sealed memfd, of which udmabuf makes dma-bufs; the descriptor stays open. */
 static unsigned char *khr_map_sealed(size_t pages, int *fd)
 {

@@ -40,6 +40,14 @@ TEST(files, "climport-probe gets the files of the program's loader and driver.")
 	EXPECT_EQ(probe_run_answered(probe_query_with_installed), 0);
 }
 
+TEST(no_loader,
+     "A file with the loader's code that exports no OpenCL is passed over: the system's is taken.")
+{
+	probe_create_cache();
+	probe_install_layer("exec " PROBE_PATH " libm.so.6 \"$2\" \"$3\" ${4+\"$4\"}");
+	EXPECT_EQ(probe_run_answered(probe_query_with_installed), 0);
+}
+
 /* The file for the loader has the driver's name alone, and this program has loaded the driver. */
 static int query_driver_by_name(void)
 {

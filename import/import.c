@@ -65,8 +65,7 @@ static void import_driver_unpin(struct import_region *region)
 	(void)region;
 }
 
-static const struct import_ops import_driver_ops = { .name = "driver's",
-						     .unpin = import_driver_unpin };
+static const struct import_ops import_driver_ops = { .unpin = import_driver_unpin };
 
 int import_of_driver(size_t size, size_t room, struct import_region **region)
 {

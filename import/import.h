@@ -63,8 +63,6 @@ struct import_region;
  * in import.c.  No lock is held around any call.
  */
 struct import_ops {
-	const char *name;
-
 	/* Fills region->addr, fd and access.  Undone by unpin. */
 	int (*pin)(const struct import_desc *desc, struct import_region *region);
 	void (*unpin)(struct import_region *region);

@@ -52,7 +52,7 @@ static void pages_sample_unpin(struct import_region *region)
 	close(s->memfd);
 }
 
-static const struct import_ops pages_sample_ops = { .name = "sample", .unpin = pages_sample_unpin };
+static const struct import_ops pages_sample_ops = { .unpin = pages_sample_unpin };
 
 static int pages_sample_fill(struct pages_sample *s, size_t size)
 {

@@ -195,7 +195,6 @@ static short dmabuf_ready_events(unsigned int access)
 }
 
 const struct import_ops import_dmabuf_ops = {
-	.name = "dma-buf",
 	.pin = dmabuf_pin,
 	.unpin = dmabuf_unpin,
 	.begin_access = dmabuf_begin_access,

@@ -117,7 +117,6 @@ static int host_pin(const struct import_desc *desc, struct import_region *region
 }
 
 const struct import_ops import_host_ops = {
-	.name = "host",
 	.pin = host_pin,
 	.unpin = host_unpin,
 	.released = host_unpin,

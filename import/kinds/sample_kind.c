@@ -35,8 +35,7 @@ static void sample_kind_sample_unpin(struct import_region *region)
 	munmap(s->mapping, s->mapped);
 }
 
-static const struct import_ops kind_sample_ops = { .name = "sample",
-						   .unpin = sample_kind_sample_unpin };
+static const struct import_ops kind_sample_ops = { .unpin = sample_kind_sample_unpin };
 
 /* Whole pages. */
 static size_t sample_bytes(const struct import_sample_want *want)

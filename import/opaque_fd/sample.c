@@ -47,7 +47,7 @@ static void sample_unpin(struct import_region *region)
 		munmap(region->addr, region->size);
 }
 
-static const struct import_ops sample_ops = { .name = "sample", .unpin = sample_unpin };
+static const struct import_ops sample_ops = { .unpin = sample_unpin };
 
 static int sample_map(size_t size, void **addr)
 {

@@ -67,13 +67,13 @@ def warm(build, kind, driver, layer=None):
 
 
 def run(build, kind, count, driver, layer=None, alone=False):
-    """@alone: the last of the calls, which counted_calls() makes one by one.  Dumped at once, because callgrind goes
-    on to count calls where it counts no instructions."""
+    """@alone: the last of the calls, which counted_calls() makes one by one, on their thread.  Not by --toggle-collect,
+    which leaves out instructions and still counts calls: those between, and those of other threads."""
     profile = pathlib.Path(build, "bench/callgrind.out")
-    options = ["--zero-before=counted_calls", "--dump-after=counted_calls"] if alone else []
+    options = ["--separate-threads=yes", "--dump-before=counted_calls", "--dump-after=counted_calls"]
     program(build, kind, count, driver, layer, "valgrind", "--quiet", "--tool=callgrind",
-            f"--callgrind-out-file={profile}", "--toggle-collect=counted_calls", *options)
-    text = pathlib.Path(f"{profile}.{count}" if alone else profile).read_text()
+            f"--callgrind-out-file={profile}", *(options if alone else ["--toggle-collect=counted_calls"]))
+    text = pathlib.Path(f"{profile}.{2 * count}-01" if alone else profile).read_text()
     return Counted(int(re.search(r"(?m)^(?:totals|summary): (\d+)", text)[1]), calls_of(text))
 
 

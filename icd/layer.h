@@ -42,11 +42,9 @@ static inline bool is_created(const void *handle, cl_int err)
 /* The handle, or NULL with an error. */
 static inline void *created_or_null(void *handle, cl_int *err)
 {
-	if (is_created(handle, *err))
-		return handle;
-	if (!*err)
+	if (!handle && !*err)
 		*err = CL_OUT_OF_RESOURCES;
-	return NULL;
+	return *err ? NULL : handle;
 }
 
 #endif /* ICD_LAYER_H */

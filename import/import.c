@@ -101,7 +101,7 @@ void import_released(struct import_region *region)
 
 bool import_needs_bracket(const struct import_region *region)
 {
-	return region->ops->end_access && region->addr && !region->unsynced;
+	return region->ops->sync && region->addr && !region->unsynced;
 }
 
 int import_check_access(const struct import_region *region)
@@ -109,12 +109,7 @@ int import_check_access(const struct import_region *region)
 	return import_needs_bracket(region) ? region->ops->check_access(region) : 0;
 }
 
-int import_begin_access(struct import_region *region, unsigned int access)
+int import_sync(struct import_region *region, unsigned int access, enum import_edge edge)
 {
-	return import_needs_bracket(region) ? region->ops->begin_access(region, access) : 0;
-}
-
-int import_end_access(struct import_region *region, unsigned int access)
-{
-	return import_needs_bracket(region) ? region->ops->end_access(region, access) : 0;
+	return import_needs_bracket(region) ? region->ops->sync(region, access, edge) : 0;
 }

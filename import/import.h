@@ -58,6 +58,8 @@ struct import_desc {
 
 struct import_region;
 
+enum import_edge { IMPORT_BEGIN, IMPORT_END };
+
 /*
  * The operations of a kind of memory.  A new kind is a file with a table of operations, and a row
  * in import.c.  No lock is held around any call.
@@ -72,13 +74,12 @@ struct import_ops {
 
 	/*
 	 * Optional, all or none: CPU access needs a bracket.  check_access: 0, or a negative errno, logged,
-	 * if begin and end can only fail by now.
+	 * if sync can only fail by now.
 	 */
-	int (*begin_access)(struct import_region *region, unsigned int access);
-	int (*end_access)(struct import_region *region, unsigned int access);
+	int (*sync)(struct import_region *region, unsigned int access, enum import_edge edge);
 	int (*check_access)(const struct import_region *region);
 
-	/* poll(2) events of region->fd after which begin_access does not wait. */
+	/* poll(2) events of region->fd after which IMPORT_BEGIN does not wait. */
 	short (*ready_events)(unsigned int access);
 };
 
@@ -334,17 +335,14 @@ bool import_needs_bracket(const struct import_region *region);
 
 /*
  * Brackets CPU access to a region that the kernel must keep coherent
- * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for the fences of the
+ * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  IMPORT_BEGIN waits for the fences of the
  * buffer.  Regions that need no bracket return 0.
  *
  * -EIO if the program has closed the region's descriptor, which cannot be replaced.
  * import_check_access() returns the error without a bracket, logged.
  */
 int import_check_access(const struct import_region *region);
-int import_begin_access(struct import_region *region, unsigned int access);
-int import_end_access(struct import_region *region, unsigned int access);
-
-enum import_edge { IMPORT_BEGIN, IMPORT_END };
+int import_sync(struct import_region *region, unsigned int access, enum import_edge edge);
 
 /**
  * import_bracket_async - begin or end access to several regions, without blocking

@@ -29,9 +29,8 @@
 #define import_sample_dmabuf climport_private_import_sample_dmabuf
 #define import_memory_available climport_private_import_memory_available
 #define import_needs_bracket climport_private_import_needs_bracket
-#define import_begin_access climport_private_import_begin_access
 #define import_check_access climport_private_import_check_access
-#define import_end_access climport_private_import_end_access
+#define import_sync climport_private_import_sync
 #define import_bracket_async climport_private_import_bracket_async
 
 #endif

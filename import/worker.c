@@ -27,13 +27,6 @@ struct job {
 	void *arg;
 };
 
-static int worker_bracket(struct job *job, size_t i)
-{
-	if (job->edge == IMPORT_BEGIN)
-		return import_begin_access(job->regions[i], job->access[i]);
-	return import_end_access(job->regions[i], job->access[i]);
-}
-
 /* Whether the fences of the next region are signalled, or its descriptor is closed. */
 static bool worker_poll(const struct job *job, int ms)
 {
@@ -52,7 +45,7 @@ static bool worker_poll(const struct job *job, int ms)
 static void worker_undo(struct job *job)
 {
 	while (job->edge == IMPORT_BEGIN && job->begun--)
-		import_end_access(job->regions[job->begun], job->access[job->begun]);
+		import_sync(job->regions[job->begun], job->access[job->begun], IMPORT_END);
 }
 
 /* True when the job is over: done, or failed.  Waits @ms for the fences of each region. */
@@ -61,7 +54,7 @@ static bool worker_advance(struct job *job, int ms)
 	int first_error = 0;
 
 	while (job->begun < job->count && worker_poll(job, ms)) {
-		int ret = worker_bracket(job, job->begun);
+		int ret = import_sync(job->regions[job->begun], job->access[job->begun], job->edge);
 
 		if (ret && !first_error)
 			first_error = ret;

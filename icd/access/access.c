@@ -78,15 +78,6 @@ static cl_int access_bracket(struct access *a, unsigned int edges)
 	return CL_SUCCESS;
 }
 
-/* Tells the context's callback why a command is not enqueued. */
-static void access_notify(const struct memobj *import, cl_int err)
-{
-	struct context *context = context_get(import->context);
-
-	context_notify(context, "access to a dma-buf", err);
-	context_put(context);
-}
-
 /* A context takes dma-bufs by one method, whose imports are bracketed or acquired. */
 cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges)
 {
@@ -109,7 +100,7 @@ cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges
 		err = access_bracket(a, edges);
 	}
 	if (err) {
-		access_notify(a->imports.objs[0], err);
+		context_notify(a->imports.objs[0]->context, "access to a dma-buf", err);
 		memobj_list_put(&a->imports);
 		return err;
 	}
@@ -130,12 +121,13 @@ static cl_int access_close(struct access *a, bool is_enqueued, bool is_watched, 
 	}
 	if (is_watched)
 		next.clRetainEvent(a->command);
+	if (a->row) {
+		queue_bracket_leave(a->row, is_enqueued ? a->command : NULL, wanted);
+		return CL_SUCCESS;
+	}
 	if (is_enqueued)
 		bracket_add(a->bracket, a->command);
-	if (!a->row)
-		return bracket_end(a->bracket, wanted);
-	queue_bracket_leave(a->row, wanted);
-	return CL_SUCCESS;
+	return bracket_end(a->bracket, wanted);
 }
 
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)

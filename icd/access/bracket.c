@@ -165,11 +165,6 @@ void bracket_add(struct bracket *b, cl_event command)
 	e->last = command;
 }
 
-bool bracket_is_empty(const struct bracket *b)
-{
-	return !b->events.last;
-}
-
 /* Enqueues the event behind the end of access. */
 static cl_int bracket_mark_end(struct bracket *b)
 {

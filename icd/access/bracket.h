@@ -57,7 +57,6 @@ bool bracket_serves(const struct bracket *b, const struct import_region *region,
 
 /* Adds a command as the bracket's last.  Takes over the reference to @command. */
 void bracket_add(struct bracket *b, cl_event command);
-bool bracket_is_empty(const struct bracket *b);
 
 /**
  * bracket_end - the last command was added: schedules END, or cancels an empty bracket

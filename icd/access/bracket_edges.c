@@ -39,10 +39,7 @@ void bracket_put(struct bracket *b)
 /* Tells the thread's last fault to the application, which may have no event to see it. */
 static void bracket_notify(const struct bracket *b, int error)
 {
-	struct context *context = context_get(b->context);
-
-	context_notify(context, "access to a dma-buf", error_to_cl(error));
-	context_put(context);
+	context_notify(b->context, "access to a dma-buf", error_to_cl(error));
 }
 
 static void bracket_end_now(struct bracket *b)
@@ -50,7 +47,7 @@ static void bracket_end_now(struct bracket *b)
 	int first_error = 0;
 
 	for (size_t i = 0; i < b->count; i++) {
-		int error = import_end_access(b->regions[i], b->access[i]);
+		int error = import_sync(b->regions[i], b->access[i], IMPORT_END);
 
 		first_error = first_error ? first_error : error;
 	}

@@ -100,7 +100,7 @@ static void queue_bracket_close_or_defer(struct queue_bracket *q)
 		queue_bracket_close_locked(q, NULL);
 }
 
-void queue_bracket_close_slowly(cl_command_queue queue)
+void queue_bracket_close_slowpath(cl_command_queue queue)
 {
 	struct queue_bracket *q = handle_table_get(&queue_bracket_table, queue);
 
@@ -159,11 +159,12 @@ static bool queue_bracket_tick(void)
 
 static struct idle_watcher queue_bracket_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
 
-void queue_bracket_leave(struct queue_bracket *q, cl_event *marker)
+void queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *marker)
 {
 	q->entered = false;
-	if (marker || q->close_left ||
-	    bracket_is_empty(q->open)) /* empty: the command was refused */
+	if (command)
+		bracket_add(q->open, command);
+	if (marker || q->close_left || !command)
 		queue_bracket_close_locked(q, marker);
 	q->close_left = false;
 	pthread_mutex_unlock(&q->mutex);
@@ -243,7 +244,7 @@ void queue_bracket_forget(cl_command_queue queue)
 
 	if (!handle_table_has(&queue_bracket_table, queue))
 		return;
-	queue_bracket_close_slowly(queue);
+	queue_bracket_close_slowpath(queue);
 	if (!next.clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(refs), &refs,
 					NULL) &&
 	    refs == 1)

@@ -48,21 +48,24 @@ static inline bool queue_bracket_any(void)
  * @open: set to the bracket on success
  *
  * An open bracket that does not admit the kernel is closed.  Returns NULL, or the queue's record, locked:
- * the caller enqueues the kernel at once, adds it, and then calls queue_bracket_leave().
+ * the caller enqueues the kernel at once, and then calls queue_bracket_leave().
  */
 struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct memobj_list *imports,
 					  bool may_open, struct bracket **open);
 
-/* @marker: NULL, or closes the bracket, as bracket_end(). */
-void queue_bracket_leave(struct queue_bracket *q, cl_event *marker);
+/*
+ * Adds the kernel's event, as bracket_add().  @command: NULL: the driver has refused the kernel, and the bracket is closed.
+ * @marker: NULL, or closes the bracket, as bracket_end().
+ */
+void queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *marker);
 
 /* Before a call by which the application could observe that commands of the queue are complete. */
-void queue_bracket_close_slowly(cl_command_queue queue);
+void queue_bracket_close_slowpath(cl_command_queue queue);
 
 static inline void queue_bracket_close(cl_command_queue queue)
 {
 	if (queue_bracket_any())
-		queue_bracket_close_slowly(queue);
+		queue_bracket_close_slowpath(queue);
 }
 
 /* Closes the brackets of all queues that use @region, before the application gives it away; NULL: all brackets. */

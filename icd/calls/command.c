@@ -11,10 +11,7 @@
 /* Tells the context's callback that @function is refused, for the reason in the log: CL_INVALID_OPERATION. */
 static cl_int command_refuse(const struct memobj *obj, const char *function)
 {
-	struct context *context = context_get(obj->context);
-
-	context_notify(context, function, CL_INVALID_OPERATION);
-	context_put(context);
+	context_notify(obj->context, function, CL_INVALID_OPERATION);
 	return CL_INVALID_OPERATION;
 }
 
@@ -47,9 +44,10 @@ cl_int command_refuse_recorded(const struct memobj *obj, const char *function)
 {
 	log_error("a command buffer cannot use memory that is synchronized around each command; "
 		  "enqueue the command%s",
-		  obj->bracket ? ", or import the dma-buf with "
-				 "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM CL_FALSE"
-			       : "");
+		  import_needs_bracket(obj->region)
+			  ? ", or import the dma-buf with "
+			    "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM CL_FALSE"
+			  : "");
 	return command_refuse(obj, function);
 }
 
@@ -113,12 +111,13 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 	objs[1] = memobj_get(written);
 	if (objs[0] || objs[1]) {
 		err = command_check(a, function, queue, objs, blocking && *blocking);
-		if (!err) {
-			for (int i = 0; i < 2; i++)
-				if (objs[i] && memobj_needs_access(objs[i]))
-					memobj_list_hold(&a->imports, objs[i]);
+		for (int i = 0; i < 2 && !err; i++)
+			if (objs[i] && memobj_needs_access(objs[i])) {
+				memobj_list_take(&a->imports, objs[i]);
+				objs[i] = NULL;
+			}
+		if (!err)
 			err = access_begin(a, queue, edges | ACCESS_BY_HOST);
-		}
 		if (blocking)
 			*blocking = access_blocking(a, *blocking);
 	}

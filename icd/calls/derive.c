@@ -38,7 +38,6 @@ static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bo
 			.context = parent->context,
 			.region = parent->region,
 			.origin = parent->origin + origin,
-			.bracket = parent->bracket,
 			.external = parent->external,
 			.properties = properties,
 			.parent = parent,
@@ -60,10 +59,7 @@ static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bo
 static cl_mem derive_end(struct memobj *parent, const char *function, cl_mem mem, cl_int err,
 			 cl_int *errcode_ret)
 {
-	struct context *context = err ? context_get(parent->context) : NULL;
-
-	context_notify(context, function, err);
-	context_put(context);
+	context_notify(parent->context, function, err);
 	memobj_put(parent);
 	if (errcode_ret)
 		*errcode_ret = err;

@@ -39,7 +39,7 @@ static cl_uint external_count_imports(const cl_mem *mems, cl_uint count)
 	cl_uint imports = 0;
 
 	for (cl_uint i = 0; mems && memobj_live() && i < count; i++)
-		imports += memobj_is_import(mems[i]);
+		imports += memobj_is_known(mems[i]);
 	return imports;
 }
 
@@ -125,9 +125,10 @@ static cl_int external_add(struct external_command *c, struct memobj_list *impor
 
 	if (obj) {
 		err = external_check_queue(c, obj);
-		if (!err && obj->external && obj->bracket)
-			memobj_list_hold(imports, obj);
-		memobj_put(obj);
+		if (!err && obj->external && import_needs_bracket(obj->region))
+			memobj_list_take(imports, obj);
+		else
+			memobj_put(obj);
 		return err;
 	}
 	if (c->driver) {

@@ -285,9 +285,8 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 		*err = size_check(size);
 	if (!*err)
 		*mem = external_create(&how, r, size, err);
-	if (*err)
-		context_notify(context, r->function, *err);
 	context_put(context);
+	context_notify(r->context, r->function, *err);
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include "icd/calls/import_create.h"
 #include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
+#include "icd/config.h"
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
@@ -73,7 +74,7 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 	*err = how->ops->create(r->context, how, flags, region, &buffer);
 	if (*err)
 		goto out_region;
-	if (how->verify)
+	if (config_verify())
 		*err = verify_import(how, flags, region);
 	if (*err)
 		goto out_buffer;
@@ -84,7 +85,6 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 	*obj = (struct memobj){ .handle = buffer.handle,
 				.context = r->context,
 				.region = region,
-				.bracket = import_needs_bracket(region),
 				.external = r->external,
 				.properties = r->properties,
 				.method = how->ops,
@@ -183,9 +183,13 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	if (err)
 		goto out;
 
-	unsynced = properties.consistency == CONSISTENCY_APPLICATION;
-	if (properties.consistency == CONSISTENCY_DEFAULT)
-		unsynced = how.unsynced;
+	/*
+	 * Without the property the application keeps dma-bufs consistent, from version 1.1.0 on: "Prior to the
+	 * introduction of [the property] drivers always managed data consistency" (revision 10).
+	 */
+	unsynced = properties.consistency == CONSISTENCY_DEFAULT
+			   ? config_host_access()
+			   : properties.consistency == CONSISTENCY_APPLICATION;
 	buffer = import_create(&how,
 			       &(struct import_request){ .function = "clImportMemoryARM",
 							 .context = call->context,
@@ -196,9 +200,8 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 							 .unsynced = unsynced },
 			       &err);
 out:
-	if (err)
-		context_notify(context, "clImportMemoryARM", err);
 	context_put(context);
+	context_notify(call->context, "clImportMemoryARM", err);
 	*errcode = err;
 	return buffer;
 }

@@ -33,11 +33,11 @@ static APART cl_int mem_object_release(cl_mem mem)
 	struct memobj *gone;
 	cl_int err;
 
-	if (!memobj_is_import(mem))
+	if (!memobj_is_known(mem))
 		return next.clReleaseMemObject(mem);
 	THREAD_NO_CANCEL();
 	gone = memobj_release(mem, &import);
-	if (gone && gone->bracket)
+	if (gone && import_needs_bracket(gone->region))
 		queue_bracket_close_all(gone->region);
 	if (import)
 		import_released(import->region);

@@ -34,10 +34,8 @@ static cl_int verify_access(bool begins, void *arg)
 	struct verify *v = arg;
 	int ret = 0;
 
-	if (begins && !v->is_open)
-		ret = import_begin_access(v->region, VERIFY_ACCESS);
-	else if (!begins && v->is_open)
-		ret = import_end_access(v->region, VERIFY_ACCESS);
+	if (begins != v->is_open)
+		ret = import_sync(v->region, VERIFY_ACCESS, begins ? IMPORT_BEGIN : IMPORT_END);
 	v->is_open = begins && !ret;
 	return ret ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/config.h"
 #include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "icd/objects/method.h"
@@ -269,8 +268,6 @@ static struct context_import context_join_devices(struct context *context, enum 
 		.context = context,
 		.align = 1,
 		.base_align = 1,
-		.verify = config_verify(),
-		.unsynced = config_host_access(),
 	};
 	bool joins = true;
 
@@ -439,10 +436,13 @@ static void context_tell(const struct context *context, const char *function, co
 	context->notify(message, NULL, 0, context->user_data);
 }
 
-void context_notify(const struct context *context, const char *function, cl_int err)
+void context_notify(cl_context handle, const char *function, cl_int err)
 {
-	if (context && err)
+	struct context *context = err ? context_get(handle) : NULL;
+
+	if (context)
 		context_tell(context, function, *log_last() ? log_last() : cl_error_name(err));
+	context_put(context);
 }
 
 void context_warn_once(struct context *context, const char *function, const char *warning)

@@ -49,12 +49,6 @@ struct context_import {
 	const struct device
 		*device;	  /* the first; of several root devices, each may stand for all */
 	size_t align, base_align; /* of facts and devices: what suffices for all */
-	bool verify;		  /* CLIMPORT_VERIFY=1: an import proves itself with data */
-	/*
-	 * Without the property the application keeps dma-bufs consistent, from version 1.1.0 on: "Prior to the
-	 * introduction of [the property] drivers always managed data consistency" (revision 10).
-	 */
-	bool unsynced;
 };
 
 /*
@@ -95,10 +89,10 @@ bool context_image2d_from_buffer(const struct context *context);
 size_t context_devices(const struct context *context, const cl_device_id **devices);
 
 /*
- * Tells the context's callback that @function fails with @err.  The message has the sentence that
+ * Tells the callback of a context that @function fails with @err, if it does and the context is alive.  The message has the sentence that
  * the thread logged since log_clear(), or the name of the error if no sentence was logged.
  */
-void context_notify(const struct context *context, const char *function, cl_int err);
+void context_notify(cl_context handle, const char *function, cl_int err);
 
 /*
  * Logs what may harm the program although @function succeeds, and tells the context's callback.  Only

@@ -113,20 +113,21 @@ cl_mem memobj_root(const struct memobj *import)
 
 bool memobj_needs_access(const struct memobj *obj)
 {
-	return !obj->external && (obj->bracket || memobj_needs_acquire(obj));
+	return !obj->external && (import_needs_bracket(obj->region) || memobj_needs_acquire(obj));
 }
 
-void memobj_list_hold(struct memobj_list *list, struct memobj *obj)
+void memobj_list_take(struct memobj_list *list, struct memobj *obj)
 {
+	bool is_new = true;
+
 	for (size_t i = 0; i < list->count; i++)
-		if (list->objs[i]->region == obj->region)
-			return;
-	if (list->count == MEMOBJ_LIST_MAX) {
-		list->left_out++;
+		is_new &= list->objs[i]->region != obj->region;
+	if (is_new && list->count < MEMOBJ_LIST_MAX) {
+		list->objs[list->count++] = obj;
 		return;
 	}
-	handle_record_hold(&obj->record);
-	list->objs[list->count++] = obj;
+	list->left_out += is_new;
+	memobj_put(obj);
 }
 
 void memobj_list_add(struct memobj_list *list, cl_mem mem)
@@ -134,8 +135,9 @@ void memobj_list_add(struct memobj_list *list, cl_mem mem)
 	struct memobj *obj = memobj_get(mem);
 
 	if (obj && memobj_needs_access(obj))
-		memobj_list_hold(list, obj);
-	memobj_put(obj);
+		memobj_list_take(list, obj);
+	else
+		memobj_put(obj);
 }
 
 void memobj_list_put(struct memobj_list *list)

@@ -22,7 +22,6 @@ struct memobj {
 	cl_context context;	      /* of the import; the context's record may be gone */
 	struct import_region *region; /* held, by the import's record */
 	size_t origin;		      /* bytes from region->addr */
-	bool bracket;		      /* access is bracketed: import_needs_bracket() */
 	bool external; /* of cl_khr_external_memory: the program acquires and releases it */
 	cl_mem_properties *
 		properties; /* with which such an object was created, freed with the record; or NULL */
@@ -41,7 +40,7 @@ static inline bool memobj_live(void)
 }
 
 /* No lock; nanoseconds. */
-static inline bool memobj_is_import(cl_mem mem)
+static inline bool memobj_is_known(cl_mem mem)
 {
 	return handle_table_has(&memobj_table, mem);
 }
@@ -67,8 +66,8 @@ struct memobj_list {
 	struct memobj *objs[MEMOBJ_LIST_MAX];
 };
 
-/* Adds an import, which the list holds. */
-void memobj_list_hold(struct memobj_list *list, struct memobj *obj);
+/* Adds an import, and takes over the reference. */
+void memobj_list_take(struct memobj_list *list, struct memobj *obj);
 
 /* Adds @mem if it is an import that needs access. */
 void memobj_list_add(struct memobj_list *list, cl_mem mem);

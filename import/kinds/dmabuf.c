@@ -151,9 +151,12 @@ static unsigned int dmabuf_sync_flags(const struct import_region *region, unsign
 	return access & IMPORT_READ ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_WRITE;
 }
 
-static int dmabuf_sync_access(struct import_region *region, unsigned int access, unsigned int edge)
+static int dmabuf_send_sync(struct import_region *region, unsigned int access,
+			    enum import_edge edge)
 {
-	struct dma_buf_sync sync = { .flags = edge | dmabuf_sync_flags(region, access) };
+	struct dma_buf_sync sync = { .flags = dmabuf_sync_flags(region, access) |
+					      (edge == IMPORT_BEGIN ? DMA_BUF_SYNC_START
+								    : DMA_BUF_SYNC_END) };
 	int ret = dmabuf_check_access(region);
 
 	if (ret)
@@ -161,29 +164,28 @@ static int dmabuf_sync_access(struct import_region *region, unsigned int access,
 	while (ioctl(region->fd, DMA_BUF_IOCTL_SYNC, &sync))
 		if (errno != EINTR && errno != EAGAIN)
 			return log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m",
-					 edge == DMA_BUF_SYNC_START ? "start" : "end");
+					 edge == IMPORT_BEGIN ? "start" : "end");
 	return 0;
 }
 
-static int dmabuf_begin_access(struct import_region *region, unsigned int access)
-{
-	int ret = dmabuf_sync_access(region, access, DMA_BUF_SYNC_START);
-
-	if (!ret)
-		atomic_fetch_add(&region->begun, 1);
-	return ret;
-}
-
-/* An END without a START may undo what a device has written since: of a release or an unmap whose START failed. */
-static int dmabuf_end_access(struct import_region *region, unsigned int access)
+static bool dmabuf_take_begun(struct import_region *region)
 {
 	unsigned int begun = atomic_load(&region->begun);
-	int ret;
 
 	while (begun && !atomic_compare_exchange_weak(&region->begun, &begun, begun - 1))
 		;
-	ret = begun ? dmabuf_sync_access(region, access, DMA_BUF_SYNC_END) : 0;
-	if (ret)
+	return begun;
+}
+
+/* An END without a START may undo what a device has written since: of a release or an unmap whose START failed. */
+static int dmabuf_sync(struct import_region *region, unsigned int access, enum import_edge edge)
+{
+	int ret;
+
+	if (edge == IMPORT_END && !dmabuf_take_begun(region))
+		return 0;
+	ret = dmabuf_send_sync(region, access, edge);
+	if (!ret == (edge == IMPORT_BEGIN))
 		atomic_fetch_add(&region->begun, 1);
 	return ret;
 }
@@ -197,8 +199,7 @@ static short dmabuf_ready_events(unsigned int access)
 const struct import_ops import_dmabuf_ops = {
 	.pin = dmabuf_pin,
 	.unpin = dmabuf_unpin,
-	.begin_access = dmabuf_begin_access,
-	.end_access = dmabuf_end_access,
+	.sync = dmabuf_sync,
 	.check_access = dmabuf_check_access,
 	.ready_events = dmabuf_ready_events,
 };

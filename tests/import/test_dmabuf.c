@@ -181,9 +181,9 @@ TEST(sync_flags, "A bracket passes the direction of the access to the kernel.")
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(import_needs_bracket(r), 1);
-	EXPECT_EQ(import_begin_access(r, IMPORT_READ), 0);
+	EXPECT_EQ(import_sync(r, IMPORT_READ, IMPORT_BEGIN), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ);
-	EXPECT_EQ(import_end_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_END), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW);
 	import_put(r);
 	close(fd);
@@ -195,9 +195,9 @@ TEST(sync_read_only, "A bracket on a read-only descriptor never passes the direc
 	struct import_region *r;
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
-	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ);
-	EXPECT_EQ(import_end_access(r, IMPORT_WRITE), 0);
+	EXPECT_EQ(import_sync(r, IMPORT_WRITE, IMPORT_END), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ);
 	import_put(r);
 	close(fd);
@@ -210,10 +210,10 @@ TEST(sync_interrupted, "If a signal interrupts DMA_BUF_IOCTL_SYNC, the ioctl is 
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	fake_dmabuf.interrupts = 3;
-	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), 0);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
 	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_begin_access(r, BOTH), -EIO);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), -EIO);
 	fake_dmabuf.error = 0;
 	import_put(r);
 	close(fd);
@@ -242,14 +242,14 @@ TEST(end_without_start,
 	struct import_region *r;
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
-	EXPECT_EQ(import_end_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_END), 0);
 	EXPECT_EQ(fake_dmabuf.ends, ends);
-	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), 0);
 	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_end_access(r, BOTH), -EIO);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_END), -EIO);
 	fake_dmabuf.error = 0;
 	ends = fake_dmabuf.ends;
-	EXPECT_EQ(import_end_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_END), 0);
 	EXPECT_EQ(fake_dmabuf.ends, ends + 1);
 	import_put(r);
 	close(fd);
@@ -263,15 +263,15 @@ TEST(closed_access, "If the program closed the descriptor, an access is an error
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(import_check_access(r), 0);
-	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), 0);
 	own = r->fd;
 	close(own);
 	EXPECT_EQ(import_check_access(r), -EIO);
 	EXPECT_EQ(fcntl(other, F_DUPFD_CLOEXEC, own), own);
 	EXPECT_EQ(import_check_access(r), -EIO);
-	EXPECT_EQ(import_begin_access(r, BOTH), -EIO);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), -EIO);
 	EXPECT(strstr(log_last(), "the program closed descriptor"));
-	EXPECT_EQ(import_end_access(r, BOTH), -EIO);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_END), -EIO);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
 	EXPECT_EQ(fake_dmabuf.ends, ends);
 	import_put(r);

@@ -36,7 +36,7 @@ TEST(in_place, "A host region is the memory itself.")
 	EXPECT(r->addr == host_map_pages() + 100);
 	EXPECT_EQ(r->size, 300);
 	EXPECT_EQ(import_needs_bracket(r), 0);
-	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), 0);
 	import_put(r);
 }
 

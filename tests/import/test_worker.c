@@ -194,7 +194,7 @@ TEST(failed_end, "A failed end reports the error.")
 	struct import_region *r = region_create(&fd);
 	struct result failed = { 0 };
 
-	EXPECT_EQ(import_begin_access(r, IMPORT_READ | IMPORT_WRITE), 0);
+	EXPECT_EQ(import_sync(r, IMPORT_READ | IMPORT_WRITE, IMPORT_BEGIN), 0);
 	fake_dmabuf.error = EIO;
 	EXPECT_EQ(import_bracket_async(IMPORT_END, &r, access_both, 1, result_note, &failed), 0);
 	fake_dmabuf.error = 0;

@@ -19,7 +19,7 @@
  *	CALLS(name)
  *		layer_NAME() is written by hand, in the file that the comment above names
  *	RECORDS(name, count, mems)
- *		records one of the sixteen into a command buffer, calls/command_buffer.c.  @count words
+ *		records one of the sixteen into a command buffer, calls/command_copy.c.  @count words
  *		are its parameters (words.h), the list of properties included.  @mems of these
  *		are memory objects: they follow the list.
  *	EXTENDS(type, name, parameters)

@@ -64,8 +64,8 @@ static cl_int access_bracket(struct access *a, unsigned int edges)
 	cl_int err = CL_SUCCESS;
 
 	if (may_join)
-		a->row = queue_bracket_enter(a->queue, &a->imports, !a->event, &a->bracket);
-	if (!a->row) {
+		a->joined = queue_bracket_enter(a->queue, &a->imports, !a->event, &a->bracket);
+	if (!a->joined) {
 		queue_bracket_close(a->queue);
 		/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
 		err = bracket_open(a->queue, &a->imports, edges, a->num_wait,
@@ -90,7 +90,7 @@ cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges
 	}
 	a->queue = queue;
 	a->bracket = NULL;
-	a->row = NULL;
+	a->joined = NULL;
 	if (a->imports.left_out) {
 		log_error("a command uses more than %d dma-bufs", MEMOBJ_LIST_MAX);
 		err = CL_OUT_OF_RESOURCES;
@@ -111,18 +111,18 @@ cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges
 }
 
 /* @marker: the event that completes for the application, a reference; NULL: the command's own. */
-static cl_int access_close(struct access *a, bool is_enqueued, bool is_watched, cl_event *marker)
+static cl_int access_close(struct access *a, bool is_enqueued, bool needs_event, cl_event *marker)
 {
-	cl_event *wanted = is_watched ? marker : NULL;
+	cl_event *wanted = needs_event ? marker : NULL;
 
 	if (!a->bracket) {
 		*marker = access_release(a, is_enqueued ? &a->command : &a->acquire);
 		return CL_SUCCESS;
 	}
-	if (is_watched)
+	if (needs_event)
 		next.clRetainEvent(a->command);
-	if (a->row) {
-		queue_bracket_leave(a->row, is_enqueued ? a->command : NULL, wanted);
+	if (a->joined) {
+		queue_bracket_leave(a->joined, is_enqueued ? a->command : NULL, wanted);
 		return CL_SUCCESS;
 	}
 	if (is_enqueued)
@@ -132,16 +132,16 @@ static cl_int access_close(struct access *a, bool is_enqueued, bool is_watched, 
 
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
 {
-	const bool is_watched = !err && (blocking || a->app_event || !a->bracket);
+	const bool needs_event = !err && (blocking || a->app_event || !a->bracket);
 	cl_event marker = NULL;
-	const cl_int ended = access_close(a, !err, is_watched, &marker);
+	const cl_int ended = access_close(a, !err, needs_event, &marker);
 
 	memobj_list_put(&a->imports);
 	err = err ? err : ended;
-	if (err || !is_watched) {
+	if (err || !needs_event) {
 		if (marker)
 			next.clReleaseEvent(marker);
-		if (is_watched)
+		if (needs_event)
 			next.clReleaseEvent(a->command);
 		return err;
 	}

@@ -15,7 +15,7 @@
  * The command gets a bracket (access/bracket.h).  Access begins when the command is free to run,
  * not when the command is enqueued.  Access has ended when the application's event completes, which
  * is the marker behind the bracket.  All work is done in callbacks: no call waits, no matter which
- * thread completes the wait list.  Kernels in a row share a bracket (access/queue_bracket.h).
+ * thread completes the wait list.  Consecutive kernels share a bracket (access/queue_bracket.h).
  *
  * Imports that a device acquires have no bracket: the method enqueues the acquire before the command
  * and the release behind it, whose event is the application's.  Each command acquires for itself, so
@@ -36,9 +36,9 @@ struct access {
 	const cl_event *wait;
 	cl_event *event;
 
-	struct memobj_list imports; /* that the command uses; none: nothing is to be done */
-	struct bracket *bracket;    /* or NULL: the imports are acquired */
-	struct queue_bracket *row;  /* entered: @bracket is the queue's open bracket; or NULL */
+	struct memobj_list imports;   /* that the command uses; none: nothing is to be done */
+	struct bracket *bracket;      /* or NULL: the imports are acquired */
+	struct queue_bracket *joined; /* whose open bracket @bracket is; or NULL */
 	cl_command_queue queue;
 	cl_event *app_event;
 	cl_event command;

@@ -33,7 +33,7 @@
 
 struct queue_bracket;
 
-/* Open brackets of all queues.  While the count is 0, every call goes straight on. */
+/* Open brackets of all queues.  While the count is 0, no call has one to close. */
 extern atomic_uint queue_bracket_count;
 
 static inline bool queue_bracket_any(void)

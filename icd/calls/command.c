@@ -71,13 +71,13 @@ cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written)
  * not wait for the list, because the driver has not looked at the command's arguments yet, and
  * leaves other errors to the driver.
  */
-static bool command_list_failed(const struct access *a)
+bool command_list_failed(cl_uint num_wait, const cl_event *wait)
 {
-	for (cl_uint i = 0; a->wait && i < a->num_wait; i++) {
+	for (cl_uint i = 0; wait && i < num_wait; i++) {
 		cl_int status = CL_COMPLETE;
 
-		if (a->wait[i])
-			next.clGetEventInfo(a->wait[i], CL_EVENT_COMMAND_EXECUTION_STATUS,
+		if (wait[i])
+			next.clGetEventInfo(wait[i], CL_EVENT_COMMAND_EXECUTION_STATUS,
 					    sizeof(status), &status, NULL);
 		if (status < 0)
 			return true;
@@ -92,7 +92,7 @@ static cl_int command_check(const struct access *a, const char *function, cl_com
 	cl_context context;
 	cl_int err;
 
-	if (blocks && config_host_access() && command_list_failed(a))
+	if (blocks && config_host_access() && command_list_failed(a->num_wait, a->wait))
 		return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
 	return err ? err : command_check_objects(objs[0], objs[1], function);

@@ -26,6 +26,9 @@
 cl_int command_begin_host(struct access *a, const char *function, cl_command_queue queue,
 			  cl_mem read, cl_mem written, unsigned int edges, cl_bool *blocking);
 
+/* Whether an event of a wait list has failed already. */
+bool command_list_failed(cl_uint num_wait, const cl_event *wait);
+
 /* The same for a kernel, by its arguments. */
 cl_int command_begin_kernel(struct access *a, cl_command_queue queue, cl_kernel kernel);
 

@@ -23,8 +23,6 @@
 #include "util/cl_names.h"
 #include "util/log.h"
 
-#define SUB_BUFFER_DEVICES 64
-
 /* Records @mem as made from @parent.  On failure @mem is released and NULL returned. */
 static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
 			    cl_mem_properties *properties, cl_int *err)
@@ -121,21 +119,19 @@ static cl_int sub_buffer_check_flags(const struct memobj *parent, cl_mem_flags f
 }
 
 /* The least alignment of the context's devices, of which one has to take the origin; 0: unknown. */
-static size_t sub_buffer_align(cl_mem parent)
+static size_t sub_buffer_align(cl_context handle)
 {
-	cl_device_id devices[SUB_BUFFER_DEVICES];
-	size_t size, least = 0;
-	cl_context context;
+	struct context *context = context_get(handle);
+	const cl_device_id *devices;
+	size_t count = context ? context_devices(context, &devices) : 0, least = 0;
 
-	if (next.clGetMemObjectInfo(parent, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL) ||
-	    next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size))
-		return 0;
-	for (size_t i = 0; i < size / sizeof(cl_device_id); i++) {
+	for (size_t i = 0; i < count; i++) {
 		size_t align = device_base_align(devices[i]);
 
 		if (!i || align < least)
 			least = align;
 	}
+	context_put(context);
 	return least;
 }
 
@@ -143,7 +139,7 @@ static size_t sub_buffer_align(cl_mem parent)
 static void sub_buffer_log(const struct memobj *parent, size_t origin, cl_int err)
 {
 	const size_t align =
-		err == CL_MISALIGNED_SUB_BUFFER_OFFSET ? sub_buffer_align(parent->handle) : 0;
+		err == CL_MISALIGNED_SUB_BUFFER_OFFSET ? sub_buffer_align(parent->context) : 0;
 
 	if (align)
 		log_error("CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin %zu is no multiple of %zu "

@@ -12,10 +12,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "icd/access/access.h"
+#include "icd/calls/command.h"
 #include "icd/calls/external_memory.h"
 #include "icd/driver_info.h"
 #include "icd/intercept.h"
+#include "icd/objects/context.h"
 #include "icd/objects/extensions.h"
 #include "icd/objects/memobj.h"
 #include "icd/objects/proxy_event.h"
@@ -77,17 +78,8 @@ static cl_int external_check_wait(cl_uint num_wait, const cl_event *wait)
 {
 	if (!num_wait != !wait)
 		return CL_INVALID_EVENT_WAIT_LIST;
-	for (cl_uint i = 0; i < num_wait; i++) {
-		cl_int status = CL_COMPLETE;
-
-		if (!wait[i])
-			return CL_INVALID_EVENT_WAIT_LIST;
-		next.clGetEventInfo(wait[i], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-				    &status, NULL);
-		if (status < 0)
-			return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-	}
-	return CL_SUCCESS;
+	return command_list_failed(num_wait, wait) ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+						   : CL_SUCCESS;
 }
 
 /* Whether the queue's device may have the object: of the same context, and in the list of devices. */
@@ -109,9 +101,7 @@ static cl_int external_check_queue(const struct external_command *c, const struc
 	err = next.clGetCommandQueueInfo(c->queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
 	if (err)
 		return err;
-	while (*listed && *listed != (cl_mem_properties)(uintptr_t)device)
-		listed++;
-	if (*listed)
+	if (context_lists(listed, device))
 		return CL_SUCCESS;
 	log_error("the queue's device is not in the memory object's CL_MEM_DEVICE_HANDLE_LIST_KHR");
 	return CL_INVALID_COMMAND_QUEUE;

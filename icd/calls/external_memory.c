@@ -28,7 +28,6 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-#define CONTEXT_DEVICES 64
 #define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
 
 /* The property behind @p, whose value is one word or a list of devices. */
@@ -91,19 +90,16 @@ static cl_int external_check_property(const cl_mem_properties *properties,
 	return CL_INVALID_PROPERTY;
 }
 
-static cl_int external_check_devices(cl_context context, const cl_mem_properties *listed)
+static cl_int external_check_devices(const struct context *context, const cl_mem_properties *listed)
 {
-	cl_device_id devices[CONTEXT_DEVICES];
-	size_t size = 0, i;
+	const cl_device_id *devices;
+	const size_t count = context_devices(context, &devices);
+	size_t i;
 
-	if (!listed)
-		return CL_SUCCESS;
-	next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size);
-	for (; *listed; listed++) {
-		for (i = 0; i < size / sizeof(devices[0]); i++)
-			if (devices[i] == (cl_device_id)(uintptr_t)*listed)
-				break;
-		if (i < size / sizeof(devices[0]))
+	for (; listed && *listed; listed++) {
+		for (i = 0; i < count && devices[i] != (cl_device_id)(uintptr_t)*listed; i++)
+			;
+		if (i < count)
 			continue;
 		log_error("CL_MEM_DEVICE_HANDLE_LIST_KHR names a device that the context does not "
 			  "have");
@@ -112,7 +108,7 @@ static cl_int external_check_devices(cl_context context, const cl_mem_properties
 	return CL_SUCCESS;
 }
 
-static cl_int external_check(const struct image_request *r)
+static cl_int external_check(const struct context *context, const struct image_request *r)
 {
 	for (const cl_mem_properties *p = r->properties; *p; p = property_next(p)) {
 		cl_int err = external_check_property(r->properties, p);
@@ -129,7 +125,7 @@ static cl_int external_check(const struct image_request *r)
 		log_error("host_ptr is not NULL: the memory is the dma-buf's");
 		return CL_INVALID_HOST_PTR;
 	}
-	return external_check_devices(r->context, external_devices(r->properties));
+	return external_check_devices(context, external_devices(r->properties));
 }
 
 /* Whether the driver imports dma-bufs by the same functions, with its own rules. */
@@ -273,7 +269,7 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 	}
 	*mem = NULL;
 	log_clear();
-	*err = external_check(r);
+	*err = external_check(context, r);
 	listed = external_devices(r->properties);
 	if (!*err && !how.ops && listed)
 		context_find_import_on(context, IMPORT_DMABUF, listed, &how);

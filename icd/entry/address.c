@@ -60,11 +60,15 @@ static bool platform_takes_imports(cl_platform_id platform)
 	return platform && !support_nothing(platform);
 }
 
-/* A function of cl_khr_external_memory, which the layer adds to drivers that lack it. */
-static bool address_is_external(const char *name)
+/* A function that the layer adds to drivers that lack it; or NULL. */
+static void *address_added(const char *name)
 {
+	if (!strcmp(name, "clImportMemoryARM"))
+		return (void *)layer_clImportMemoryARM;
 	return !strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR") ||
-	       !strcmp(name, "clEnqueueReleaseExternalMemObjectsKHR");
+			       !strcmp(name, "clEnqueueReleaseExternalMemObjectsKHR")
+		       ? address_intercepted(name)
+		       : NULL;
 }
 
 /* A function of the layer for climport's own programs; or NULL. */
@@ -78,14 +82,12 @@ static void *address_own(const char *name)
 /* A function for all platforms, which looks at the context of each call. */
 void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 {
-	void *own = name ? address_own(name) : NULL;
+	void *ours = name ? address_own(name) : NULL;
 
-	if (!name || own)
-		return own;
-	if (!strcmp(name, "clImportMemoryARM"))
-		return (void *)layer_clImportMemoryARM;
-	if (address_is_external(name))
-		return address_intercepted(name);
+	if (name && !ours)
+		ours = address_added(name);
+	if (!name || ours)
+		return ours;
 	return address_wrap(name, next.clGetExtensionFunctionAddress(name));
 }
 
@@ -98,9 +100,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return own;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
-	if (!strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
-		return (void *)layer_clImportMemoryARM;
-	if (address_is_external(name) && platform_takes_imports(platform))
-		return address_intercepted(name);
+	own = address_added(name);
+	if (own && platform_takes_imports(platform))
+		return own;
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

@@ -24,12 +24,6 @@ bool command_buffer_add(cl_command_buffer_khr handle, const struct command_targe
 	return false;
 }
 
-static void command_buffer_put(struct command_buffer *b)
-{
-	if (b && handle_record_put(&b->record))
-		free(b);
-}
-
 struct command_target command_target_of(cl_command_buffer_khr handle)
 {
 	struct command_buffer *b = handle_table_get(&command_buffer_table, handle);
@@ -37,7 +31,7 @@ struct command_target command_target_of(cl_command_buffer_khr handle)
 
 	if (b)
 		target = b->target;
-	command_buffer_put(b);
+	handle_record_free(b);
 	return target;
 }
 
@@ -48,5 +42,5 @@ void command_buffer_retain(cl_command_buffer_khr handle)
 
 void command_buffer_release(cl_command_buffer_khr handle)
 {
-	command_buffer_put(handle_table_release(&command_buffer_table, handle));
+	handle_record_free(handle_table_release(&command_buffer_table, handle));
 }

@@ -21,7 +21,7 @@ struct context {
 	atomic_bool is_known; /* @imports are set, once */
 	struct context_import imports[IMPORT_TYPES + 1];
 	atomic_bool is_warned; /* context_warn_once() */
-	bool watched; /* the driver says when the context is gone; set before others see it */
+	bool calls_back; /* the driver says when the context is gone; set before others see it */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -32,8 +32,7 @@ static HANDLE_TABLE_DEFINE(context_table, NULL); /* cl_context -> struct context
 
 void context_put(struct context *context)
 {
-	if (context && handle_record_put(&context->record))
-		free(context);
+	handle_record_free(context);
 }
 
 struct context *context_get(cl_context handle)
@@ -94,9 +93,9 @@ static void context_watch(struct context *context)
 	if (!context_calls_back(context))
 		return;
 	handle_record_hold(&context->record);
-	context->watched =
+	context->calls_back =
 		!next.clSetContextDestructorCallback(context->handle, context_destroyed, context);
-	if (!context->watched)
+	if (!context->calls_back)
 		context_put(context);
 }
 
@@ -134,15 +133,15 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 
 /*
  * Queues and other objects may keep the context alive in the driver, and give the handle out.  So
- * the record of a watched context stays until the driver calls back.  The record of another context
- * stays until the driver uses the address for another context, if the driver counts more references
- * than this one, or counts the application's alone and has the quirk.
+ * the record stays until the driver calls back.  If it never will, the record stays until the driver
+ * uses the address for another context, if the driver counts more references than this one, or counts
+ * the application's alone and has the quirk.
  */
 static bool context_is_kept(const struct context *context)
 {
 	cl_uint refs = 0;
 
-	return context->watched || context_has_quirk(context, METHOD_NO_CONTEXT_CALLBACKS) ||
+	return context->calls_back || context_has_quirk(context, METHOD_NO_CONTEXT_CALLBACKS) ||
 	       (!next.clGetContextInfo(context->handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs),
 				       &refs, NULL) &&
 		refs > 1);
@@ -235,7 +234,7 @@ static bool context_is_shared(const struct method_ops *ops, const struct device 
 	return a->id == b->id || (ops->shares && ops->shares(a) && ops->shares(b));
 }
 
-static bool context_lists(const cl_mem_properties *listed, cl_device_id device)
+bool context_lists(const cl_mem_properties *listed, cl_device_id device)
 {
 	while (*listed && *listed != (cl_mem_properties)(uintptr_t)device)
 		listed++;

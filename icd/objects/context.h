@@ -64,6 +64,9 @@ bool context_get_import(const struct context *context, enum import_type type,
 void context_find_import(struct context *context, enum import_type type,
 			 struct context_import *how);
 
+/* Whether a list of devices that 0 ends, the value of CL_MEM_DEVICE_HANDLE_LIST_KHR, has one. */
+bool context_lists(const cl_mem_properties *listed, cl_device_id device);
+
 /* The same for some devices of the context alone, ended by 0, after context_find_import(). */
 void context_find_import_on(struct context *context, enum import_type type,
 			    const cl_mem_properties *listed, struct context_import *how);

@@ -141,6 +141,12 @@ void *handle_table_get(struct handle_table *table, const void *handle)
 	return record;
 }
 
+void handle_record_free(void *record)
+{
+	if (record && handle_record_put(record))
+		free(record);
+}
+
 bool handle_table_set(struct handle_table *table, const void *handle, void *added)
 {
 	struct handle_record *record = added;

@@ -77,6 +77,9 @@ static inline bool handle_record_put(struct handle_record *record)
 	return atomic_fetch_sub_explicit(&record->refs, 1, memory_order_acq_rel) == 1;
 }
 
+/* The same for a record that malloc() made, or NULL: frees it. */
+void handle_record_free(void *record);
+
 /* Adds @record with one handle and the table's reference.  False: no memory, or @handle is NULL. */
 bool handle_table_add(struct handle_table *table, const void *handle, void *record);
 

@@ -21,12 +21,6 @@ struct kernel_args {
 
 HANDLE_TABLE_DEFINE(kernel_args_table, NULL); /* cl_kernel -> struct kernel_args */
 
-static void kernel_args_put(struct kernel_args *k)
-{
-	if (k && handle_record_put(&k->record))
-		free(k);
-}
-
 /* A copy of @old without argument @index, and with room for a new argument.  NULL: no memory. */
 static struct kernel_args *kernel_args_without(const struct kernel_args *old, cl_uint index)
 {
@@ -50,7 +44,7 @@ static bool kernel_args_publish(cl_kernel kernel, struct kernel_args *k)
 		return handle_table_set(&kernel_args_table, kernel, k);
 	handle_table_remove(&kernel_args_table, kernel);
 	k->record.refs = 1;
-	kernel_args_put(k);
+	handle_record_free(k);
 	return true;
 }
 
@@ -68,7 +62,7 @@ static bool kernel_args_replace(cl_kernel kernel, cl_uint index, cl_mem mem)
 	published = k && kernel_args_publish(kernel, k);
 	lock_release(&kernel_args_table.lock);
 	if (published)
-		kernel_args_put(old);
+		handle_record_free(old);
 	else
 		free(k);
 	return published;
@@ -108,7 +102,7 @@ void kernel_args_forget(cl_kernel kernel)
 	lock_acquire(&kernel_args_table.lock);
 	gone = handle_table_remove(&kernel_args_table, kernel);
 	lock_release(&kernel_args_table.lock);
-	kernel_args_put(gone);
+	handle_record_free(gone);
 }
 
 bool kernel_args_copy(cl_kernel from, cl_kernel to)
@@ -118,7 +112,7 @@ bool kernel_args_copy(cl_kernel from, cl_kernel to)
 
 	for (size_t i = 0; k && copied && i < k->count; i++)
 		copied = kernel_args_replace(to, k->args[i].index, k->args[i].mem);
-	kernel_args_put(k);
+	handle_record_free(k);
 	if (!copied)
 		log_error("no memory to remember a kernel's dma-buf arguments");
 	return copied;
@@ -145,5 +139,5 @@ void kernel_args_imports(cl_kernel kernel, struct memobj_list *list)
 
 	for (size_t i = 0; k && i < k->count; i++)
 		memobj_list_add(list, k->args[i].mem);
-	kernel_args_put(k);
+	handle_record_free(k);
 }

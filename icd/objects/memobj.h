@@ -33,13 +33,13 @@ struct memobj {
 
 extern struct handle_table memobj_table;
 
-/* Whether any import is alive.  If not, every call goes straight on. */
+/* Whether any import is alive.  If not, and no bracket is open, every call goes straight to the driver. */
 static inline bool memobj_live(void)
 {
 	return handle_table_any(&memobj_table);
 }
 
-/* No lock; nanoseconds. */
+/* Whether @mem is an import, or made from one.  No lock; nanoseconds. */
 static inline bool memobj_is_known(cl_mem mem)
 {
 	return handle_table_has(&memobj_table, mem);
@@ -80,7 +80,7 @@ cl_mem memobj_root(const struct memobj *import);
 
 /*
  * Holds a region until the driver has destroyed @mem.  Host memory that is the application's (is_borrowed) needs no
- * hold.  Returns CL_SUCCESS or the driver's error; then nothing is held.
+ * hold, unless import_opaque() keeps something of it.  Returns CL_SUCCESS or the driver's error; then nothing is held.
  */
 cl_int memobj_hold_until_destroyed(cl_mem mem, struct import_region *region);
 

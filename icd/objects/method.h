@@ -3,7 +3,7 @@
  * Methods: the ways in which a driver takes memory.  A method is a file or a folder with a
  * struct method_ops, and a row in method.c; docs/architecture.md has the recipe.
  *
- * Shared code calls a method through the ops alone, and never compares methods.  A method keeps its
+ * Shared code calls a method through the ops alone, and asks no method by name.  A method keeps its
  * own state of devices, contexts and imports.
  *
  * No method copies: where no row of the table takes a type of memory, the import is an error.
@@ -93,7 +93,7 @@ struct method_ops {
 	cl_mem (*create_sub_buffer)(void *hidden, cl_mem_flags flags,
 				    const cl_buffer_region *region, cl_int *err);
 	void (*release_hidden)(void *hidden);
-	/* The backing buffer of a hidden record; with enqueue_acquire. */
+	/* The backing buffer of a hidden record, which is acquired in place of its parts; with enqueue_acquire. */
 	cl_mem (*hidden_buffer)(void *hidden);
 
 	/*

@@ -14,12 +14,6 @@ struct proxy_event {
 
 HANDLE_TABLE_DEFINE(proxy_event_table, NULL); /* marker -> struct proxy_event */
 
-static void proxy_event_put(struct proxy_event *p)
-{
-	if (p && handle_record_put(&p->record))
-		free(p);
-}
-
 static bool proxy_event_add(cl_event marker, cl_event command)
 {
 	struct proxy_event *p = malloc(sizeof(*p));
@@ -52,7 +46,7 @@ cl_event proxy_event_command(cl_event event)
 	struct proxy_event *p = handle_table_get(&proxy_event_table, event);
 	cl_event command = p ? p->command : event;
 
-	proxy_event_put(p);
+	handle_record_free(p);
 	return command;
 }
 
@@ -67,7 +61,7 @@ void proxy_event_set_type(cl_event event, cl_command_type type)
 	}
 	if (p)
 		p->type = type;
-	proxy_event_put(p);
+	handle_record_free(p);
 }
 
 cl_command_type proxy_event_type(cl_event event)
@@ -75,7 +69,7 @@ cl_command_type proxy_event_type(cl_event event)
 	struct proxy_event *p = handle_table_get(&proxy_event_table, event);
 	cl_command_type type = p ? p->type : 0;
 
-	proxy_event_put(p);
+	handle_record_free(p);
 	return type;
 }
 
@@ -111,7 +105,7 @@ static void proxy_event_end(struct proxy_event *gone)
 {
 	cl_event command = gone ? gone->command : NULL;
 
-	proxy_event_put(gone);
+	handle_record_free(gone);
 	if (command)
 		next.clReleaseEvent(command);
 }

@@ -345,7 +345,7 @@ int import_check_access(const struct import_region *region);
 int import_sync(struct import_region *region, unsigned int access, enum import_edge edge);
 
 /**
- * import_bracket_async - begin or end access to several regions, without blocking
+ * import_begin_async - begin access to several regions, without blocking
  * @regions: @count regions, each with an access in @access; both are borrowed
  *	until @done was called, and the caller keeps references until then
  * @done: called once, before this returns or later on a thread of its own, with 0
@@ -357,8 +357,7 @@ int import_sync(struct import_region *region, unsigned int access, enum import_e
  *
  * Returns 0, or -ENOMEM, -EAGAIN if no thread could be started; @done is then not called.
  */
-int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
-			 const unsigned int *access, size_t count,
-			 void (*done)(void *arg, int error), void *arg);
+int import_begin_async(struct import_region *const *regions, const unsigned int *access,
+		       size_t count, void (*done)(void *arg, int error), void *arg);
 
 #endif /* IMPORT_IMPORT_H */

@@ -31,6 +31,6 @@
 #define import_needs_bracket climport_private_import_needs_bracket
 #define import_check_access climport_private_import_check_access
 #define import_sync climport_private_import_sync
-#define import_bracket_async climport_private_import_bracket_async
+#define import_begin_async climport_private_import_begin_async
 
 #endif

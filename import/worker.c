@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Begins and ends access for callbacks, which may not block.  Access begins at once where no fence
+ * Begins access for callbacks, which may not block.  Access begins at once where no fence
  * has to be waited for: almost always.  Else a thread of its own polls the fences, so that a buffer
  * with a slow producer delays no other buffer.
  */
@@ -18,7 +18,6 @@
 #define WORKER_POLL_MS 1000
 
 struct job {
-	enum import_edge edge;
 	struct import_region *const *regions;
 	const unsigned int *access;
 	size_t count;
@@ -34,7 +33,7 @@ static bool worker_poll(const struct job *job, int ms)
 	struct pollfd fd = { .fd = region->fd };
 	int ready;
 
-	if (job->edge == IMPORT_END || !region->ops->ready_events)
+	if (!region->ops->ready_events)
 		return true;
 	fd.events = region->ops->ready_events(job->access[job->begun]);
 	ready = poll(&fd, 1, ms);
@@ -44,21 +43,18 @@ static bool worker_poll(const struct job *job, int ms)
 
 static void worker_undo(struct job *job)
 {
-	while (job->edge == IMPORT_BEGIN && job->begun--)
+	while (job->begun--)
 		import_sync(job->regions[job->begun], job->access[job->begun], IMPORT_END);
 }
 
 /* True when the job is over: done, or failed.  Waits @ms for the fences of each region. */
 static bool worker_advance(struct job *job, int ms)
 {
-	int first_error = 0;
-
 	while (job->begun < job->count && worker_poll(job, ms)) {
-		int ret = import_sync(job->regions[job->begun], job->access[job->begun], job->edge);
+		int ret = import_sync(job->regions[job->begun], job->access[job->begun],
+				      IMPORT_BEGIN);
 
-		if (ret && !first_error)
-			first_error = ret;
-		if (ret && job->edge == IMPORT_BEGIN) {
+		if (ret) {
 			worker_undo(job);
 			job->done(job->arg, ret);
 			return true;
@@ -67,7 +63,7 @@ static bool worker_advance(struct job *job, int ms)
 	}
 	if (job->begun < job->count)
 		return false;
-	job->done(job->arg, first_error);
+	job->done(job->arg, 0);
 	return true;
 }
 
@@ -96,11 +92,10 @@ static int worker_start(const struct job *job)
 	return log_errno(-ret, "cannot start a thread for DMA_BUF_IOCTL_SYNC");
 }
 
-int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
-			 const unsigned int *access, size_t count,
-			 void (*done)(void *arg, int error), void *arg)
+int import_begin_async(struct import_region *const *regions, const unsigned int *access,
+		       size_t count, void (*done)(void *arg, int error), void *arg)
 {
-	struct job job = { edge, regions, access, count, 0, done, arg };
+	struct job job = { regions, access, count, 0, done, arg };
 	int ret;
 	THREAD_NO_CANCEL();
 

@@ -7,11 +7,6 @@
 #include "icd/layer.h"
 #include "icd/objects/context.h"
 
-static void bracket_hold(struct bracket *b)
-{
-	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-}
-
 static void bracket_put_regions(struct bracket *b)
 {
 	while (b->count)
@@ -42,7 +37,8 @@ static void bracket_notify(const struct bracket *b, int error)
 	context_notify(b->context, "access to a dma-buf", error_to_cl(error));
 }
 
-static void bracket_end_now(struct bracket *b)
+/* Returns the first error. */
+static int bracket_end_now(struct bracket *b)
 {
 	int first_error = 0;
 
@@ -53,6 +49,7 @@ static void bracket_end_now(struct bracket *b)
 	}
 	if (first_error)
 		bracket_notify(b, first_error);
+	return first_error;
 }
 
 /* A driver may say CL_COMPLETE to the callback of a command that failed (PoCL 7). */
@@ -61,20 +58,6 @@ static cl_int bracket_real_status(cl_event event, cl_int status)
 	cl_int found = bracket_event_status(event);
 
 	return found < 0 ? found : status;
-}
-
-/* Access has ended. */
-static void bracket_on_ended(void *arg, int error)
-{
-	struct bracket *b = arg;
-	cl_int status = b->status < 0 ? b->status : CL_COMPLETE;
-
-	if (error)
-		bracket_notify(b, error);
-	if (error || status < 0)
-		atomic_fetch_or(&b->state, FAILED);
-	outcome_set(&b->events.ended, error ? error_to_cl(error) : status);
-	bracket_put(b);
 }
 
 /* Whether access has begun, and the caller has to end access: no other thread will. */
@@ -93,16 +76,12 @@ void bracket_done(struct bracket *b, cl_int status)
 	state = atomic_fetch_or(&b->state, ENDING);
 	if (state & ENDING)
 		return;
-	b->status = status;
-	bracket_hold(b);
-	if (!(state & BEGUN)) {
-		bracket_on_ended(b, 0);
-		return;
-	}
-	error = import_bracket_async(IMPORT_END, b->regions, b->access, b->count, bracket_on_ended,
-				     b);
+	error = state & BEGUN ? bracket_end_now(b) : 0;
 	if (error)
-		bracket_on_ended(b, error);
+		status = error_to_cl(error);
+	if (status < 0)
+		atomic_fetch_or(&b->state, FAILED);
+	outcome_set(&b->events.ended, status < 0 ? status : CL_COMPLETE);
 }
 
 void bracket_fail(struct bracket *b, cl_int status)
@@ -141,7 +120,7 @@ cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
 {
 	cl_int err;
 
-	bracket_hold(b);
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 	atomic_fetch_or(&b->state, due);
 	err = next.clSetEventCallback(event, CL_COMPLETE, notify, b);
 	if (err && bracket_take_due(b, due))
@@ -160,8 +139,7 @@ void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
 	cancelled = atomic_fetch_or(&b->state, STARTED) & ENDING;
 	status = bracket_real_status(event, status);
 	if (status >= 0 && !cancelled) {
-		error = import_bracket_async(IMPORT_BEGIN, b->regions, b->access, b->count,
-					     bracket_on_begun, b);
+		error = import_begin_async(b->regions, b->access, b->count, bracket_on_begun, b);
 		if (error)
 			bracket_on_begun(b, error);
 		return;

@@ -61,7 +61,6 @@ struct bracket {
 	cl_context context;
 	cl_mem mem; /* an import */
 	struct bracket_events events;
-	cl_int status; /* of the last command, if the last command is done */
 	size_t count;
 	unsigned int *access;		 /* enum import_access of each region, behind them */
 	struct import_region *regions[]; /* held, each once */

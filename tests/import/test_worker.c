@@ -53,21 +53,16 @@ static struct import_region *region_create(int *fd)
 
 static const unsigned int access_both[2] = { BOTH, BOTH };
 
-TEST(begin_and_end, "Every region is begun or ended, and then done is called once.")
+TEST(begin, "Every region is begun, and then done is called once.")
 {
-	int fds[2], starts = fake_dmabuf.starts, ends = fake_dmabuf.ends;
+	int fds[2], starts = fake_dmabuf.starts;
 	struct import_region *regions[2] = { region_create(&fds[0]), region_create(&fds[1]) };
-	struct result begun = { 0 }, ended = { 0 };
+	struct result begun = { 0 };
 
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, result_note, &begun),
-		  0);
+	EXPECT_EQ(import_begin_async(regions, access_both, 2, result_note, &begun), 0);
 	EXPECT_EQ(result_wait(&begun), 1);
 	EXPECT_EQ(begun.error, 0);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 2);
-	EXPECT_EQ(import_bracket_async(IMPORT_END, regions, access_both, 2, result_note, &ended),
-		  0);
-	EXPECT_EQ(result_wait(&ended), 1);
-	EXPECT_EQ(fake_dmabuf.ends, ends + 2);
 	for (int i = 0; i < 2; i++) {
 		import_put(regions[i]);
 		close(fds[i]);
@@ -83,7 +78,7 @@ TEST(closed_descriptor,
 
 	EXPECT_EQ(pipe(pipe_fds), 0);
 	EXPECT_EQ(dup2(pipe_fds[0], r->fd), r->fd);
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &begun), 0);
+	EXPECT_EQ(import_begin_async(&r, access_both, 1, result_note, &begun), 0);
 	EXPECT_EQ(result_wait(&begun), 1);
 	EXPECT_EQ(begun.error, -EIO);
 	close(r->fd);
@@ -101,12 +96,8 @@ TEST(slow_fence,
 	struct result slow_done = { 0 }, fast_done = { 0 };
 
 	fake_dmabuf.fence_fd = slow_fd;
-	EXPECT_EQ(
-		import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, result_note, &slow_done),
-		0);
-	EXPECT_EQ(
-		import_bracket_async(IMPORT_BEGIN, &fast, access_both, 1, result_note, &fast_done),
-		0);
+	EXPECT_EQ(import_begin_async(&slow, access_both, 1, result_note, &slow_done), 0);
+	EXPECT_EQ(import_begin_async(&fast, access_both, 1, result_note, &fast_done), 0);
 	EXPECT_EQ(result_wait(&fast_done), 1);
 	EXPECT(process_settles(process_is_quiet, NULL));
 	EXPECT_EQ(slow_done.calls, 0);
@@ -128,7 +119,7 @@ static int wait_for_fence(void)
 	alarm(TEST_HANG_S);
 	r = region_create(&fd);
 	fake_dmabuf.fence_fd = fd;
-	if (import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &result))
+	if (import_begin_async(&r, access_both, 1, result_note, &result))
 		return 1;
 	fake_dmabuf.fence_fd = -1;
 	if (!result_wait(&result))
@@ -159,7 +150,7 @@ TEST(failed_begin, "A failed begin reports the error, and ends the regions begun
 	struct result failed = { 0 };
 
 	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &failed), 0);
+	EXPECT_EQ(import_begin_async(&r, access_both, 1, result_note, &failed), 0);
 	EXPECT_EQ(result_wait(&failed), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	fake_dmabuf.error = 0;
@@ -176,8 +167,7 @@ TEST(half_begun, "Regions that were begun before an error are ended again.")
 
 	fake_dmabuf.successes = 1;
 	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, result_note, &failed),
-		  0);
+	EXPECT_EQ(import_begin_async(regions, access_both, 2, result_note, &failed), 0);
 	EXPECT_EQ(result_wait(&failed), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
@@ -188,30 +178,13 @@ TEST(half_begun, "Regions that were begun before an error are ended again.")
 	}
 }
 
-TEST(failed_end, "A failed end reports the error.")
-{
-	int fd;
-	struct import_region *r = region_create(&fd);
-	struct result failed = { 0 };
-
-	EXPECT_EQ(import_sync(r, IMPORT_READ | IMPORT_WRITE, IMPORT_BEGIN), 0);
-	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_bracket_async(IMPORT_END, &r, access_both, 1, result_note, &failed), 0);
-	fake_dmabuf.error = 0;
-	EXPECT_EQ(result_wait(&failed), 1);
-	EXPECT_EQ(failed.error, -EIO);
-	import_put(r);
-	close(fd);
-}
-
 static void *worker_hammer(void *arg)
 {
 	struct import_region *r = arg;
 	struct result results[50] = { 0 };
 
 	for (int i = 0; i < 50; i++)
-		import_bracket_async(i & 1 ? IMPORT_END : IMPORT_BEGIN, &r, access_both, 1,
-				     result_note, &results[i]);
+		import_begin_async(&r, access_both, 1, result_note, &results[i]);
 	for (int i = 0; i < 50; i++)
 		if (result_wait(&results[i]) != 1 || results[i].error)
 			return (void *)1;
@@ -259,9 +232,7 @@ TEST(signals, "A signal to the process is never handled on the worker thread.")
 	sigaddset(&usr1, SIGUSR1);
 	EXPECT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
 	fake_dmabuf.fence_fd = fd;
-	EXPECT_EQ(
-		import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, result_note, &slow_done),
-		0);
+	EXPECT_EQ(import_begin_async(&slow, access_both, 1, result_note, &slow_done), 0);
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
 	kill(getpid(), SIGUSR1);
 	fake_dmabuf.fence_fd = -1;
@@ -285,7 +256,7 @@ static void *bracket_cancelled(void *arg)
 	struct cancelled *c = arg;
 
 	pthread_cancel(pthread_self());
-	import_bracket_async(IMPORT_BEGIN, &c->region, access_both, 1, result_note, &c->begun);
+	import_begin_async(&c->region, access_both, 1, result_note, &c->begun);
 	atomic_store(&c->returned, true);
 	return NULL;
 }
@@ -294,7 +265,7 @@ static void worker_start_waiting(void *arg)
 {
 	static struct result result;
 
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, arg, access_both, 1, result_note, &result), 0);
+	EXPECT_EQ(import_begin_async(arg, access_both, 1, result_note, &result), 0);
 }
 
 static const struct thread_creator *worker_creator;

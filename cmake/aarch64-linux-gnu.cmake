@@ -1,23 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# For arm64, with Debian's cross compiler: cmake --preset arm64.  Headers and libraries are those of
-# CMAKE_SYSROOT, by default the folder that tests/vm/arm64 makes.
-set(CMAKE_SYSTEM_NAME Linux)
+# For arm64: cmake --preset arm64.
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
-set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
-
-# Files of the kind that CMake compiles to find out what the compiler can do need the folder as well.
-set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES CMAKE_SYSROOT)
-if(NOT CMAKE_SYSROOT)
-	execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/../tests/vm/arm64
-		OUTPUT_VARIABLE CMAKE_SYSROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-endif()
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-
-set(ENV{PKG_CONFIG_DIR} "")
-set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
-set(ENV{PKG_CONFIG_LIBDIR}
-	${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
+set(TRIPLET aarch64-linux-gnu)
+set(FETCH_SYSROOT ./arm64)
+include(${CMAKE_CURRENT_LIST_DIR}/debian-cross.cmake)

@@ -103,8 +103,11 @@ static void drivers_find_ocl_icd(struct drivers *drivers)
 	if (!wanted || (!stat(wanted, &st) && S_ISDIR(st.st_mode))) {
 		drivers_add_folder(drivers, drivers->place);
 	} else if (drivers_is_icd(wanted)) {
-		snprintf(path, sizeof(path), "%s/%s", folder, wanted);
-		drivers_add_file(drivers, strchr(wanted, '/') || stat(path, &st) ? wanted : path);
+		bool is_there = (size_t)snprintf(path, sizeof(path), "%s/%s", folder, wanted) <
+					sizeof(path) &&
+				!stat(path, &st);
+
+		drivers_add_file(drivers, is_there && !strchr(wanted, '/') ? path : wanted);
 	} else {
 		drivers_add(drivers, NULL, strdup(wanted));
 	}

@@ -16,7 +16,11 @@
 #include "util/thread.h"
 
 /* A registration costs nothing but the memory that it keeps, and a descriptor of the process. */
+#if SIZE_MAX > UINT32_MAX
 #define REGISTRATION_BYTES ((size_t)64 << 30)
+#else
+#define REGISTRATION_BYTES SIZE_MAX
+#endif
 #define REGISTRATION_ENTRIES 512u
 
 /* The program's own descriptors come first: registrations get an eighth of the limit. */

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -180,8 +181,9 @@ static bool maps_line_parse(const char *line, struct maps_mapping *found, int *n
 	unsigned int major, minor;
 	char read, write, shared;
 
-	if (sscanf(line, "%lx-%lx %c%c%*c%c %lx %x:%x %lu %n", &found->start, &found->end, &read,
-		   &write, &shared, &found->offset, &major, &minor, &found->inode, name_at) != 9)
+	if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %c%c%*c%c %" SCNx64 " %x:%x %" SCNu64 " %n",
+		   &found->start, &found->end, &read, &write, &shared, &found->offset, &major,
+		   &minor, &found->inode, name_at) != 9)
 		return false;
 	found->access = (read == 'r' ? IMPORT_READ : 0) | (write == 'w' ? IMPORT_WRITE : 0);
 	found->device = makedev(major, minor);
@@ -202,7 +204,7 @@ static int maps_walk_step(struct walk *walk, const struct maps_mapping *m)
 	int ret;
 
 	if (m->start > walk->at)
-		return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
+		return log_errno(EFAULT, "host memory at %#" PRIxPTR " is not mapped", walk->at);
 	ret = walk->visit(m, walk->arg);
 	walk->at = m->end;
 	return ret ? ret : walk->at < walk->end;
@@ -225,7 +227,8 @@ static int maps_walk_file(struct walk *walk)
 			ret = maps_walk_step(walk, &m);
 	free(line);
 	fclose(maps);
-	return ret > 0 ? log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at) : ret;
+	return ret > 0 ? log_errno(EFAULT, "host memory at %#" PRIxPTR " is not mapped", walk->at)
+		       : ret;
 }
 
 int maps_for_each(const void *addr, size_t size,
@@ -244,7 +247,8 @@ int maps_for_each(const void *addr, size_t size,
 		if (ret == -EOPNOTSUPP)
 			return maps_walk_file(&walk);
 		if (ret)
-			return log_errno(EFAULT, "host memory at %#lx is not mapped", walk.at);
+			return log_errno(EFAULT, "host memory at %#" PRIxPTR " is not mapped",
+					 walk.at);
 		ret = maps_walk_step(&walk, &m);
 	} while (ret > 0);
 	return ret;
@@ -267,7 +271,7 @@ static int maps_check_one(const struct maps_mapping *m, void *arg)
 		wish->kinds |= 1u << maps_kind(m) |
 			       (m->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
 	if (lacks)
-		return log_errno(EACCES, "host memory at %#lx is mapped without %s access",
+		return log_errno(EACCES, "host memory at %#" PRIxPTR " is mapped without %s access",
 				 m->start, lacks & IMPORT_READ ? "read" : "write");
 	return 0;
 }

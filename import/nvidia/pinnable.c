@@ -2,6 +2,7 @@
 #include "import/nvidia/pinnable.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,13 +33,14 @@ static int pinnable_refuse(const struct maps_mapping *m)
 
 	if (m->access & IMPORT_WRITE)
 		ret = log_errno(EOPNOTSUPP,
-				"host memory at %#lx is a mapping of %s, which this device cannot "
+				"host memory at %#" PRIxPTR
+				" is a mapping of %s, which this device cannot "
 				"pin",
 				m->start, pinnable_shown(name));
 	else
 		ret = log_errno(
 			EOPNOTSUPP,
-			"host memory at %#lx (%s) is mapped without write access, which "
+			"host memory at %#" PRIxPTR " (%s) is mapped without write access, which "
 			"this device needs to pin the memory: map the memory writable, with "
 			"MAP_PRIVATE if the file must not change",
 			m->start, pinnable_shown(name));

@@ -18,6 +18,7 @@
 #include "nccl/log.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #define FLUSH_PAIRS 8 /* of a device, one after the other */
@@ -238,10 +239,15 @@ static int flush_wait(struct fabric_operation *read)
 	return read->error;
 }
 
+static struct fabric_flush *flush_of_reader(struct fabric_rail *reader)
+{
+	return (struct fabric_flush *)((char *)reader - offsetof(struct fabric_flush, reader));
+}
+
 /* The pair is broken, and outlives the read. */
 static void flush_give_up(struct fabric_device *device, struct flush_trial *trial)
 {
-	struct fabric_flush *flush = container_of(trial->read.rail, struct fabric_flush, reader);
+	struct fabric_flush *flush = flush_of_reader(trial->read.rail);
 
 	pthread_mutex_lock(&device->flush_lock);
 	trial->next = flush->trials;

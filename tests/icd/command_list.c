@@ -4,6 +4,7 @@
 struct khr_functions khr;
 
 #define ADDRESS(f) ((__typeof__(&(f)))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
+#define FORM(f) ((stub_type_##f *)cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
 
 void khr_get_functions(void)
 {
@@ -13,15 +14,15 @@ void khr_get_functions(void)
 	khr.retain = ADDRESS(clRetainCommandBufferKHR);
 	khr.remap = ADDRESS(clRemapCommandBufferKHR);
 	khr.enqueue = ADDRESS(clEnqueueCommandBufferKHR);
-	khr.kernel = ADDRESS(clCommandNDRangeKernelKHR);
-	khr.copy = ADDRESS(clCommandCopyBufferKHR);
-	khr.rect = ADDRESS(clCommandCopyBufferRectKHR);
-	khr.to_image = ADDRESS(clCommandCopyBufferToImageKHR);
-	khr.image = ADDRESS(clCommandCopyImageKHR);
-	khr.from_image = ADDRESS(clCommandCopyImageToBufferKHR);
-	khr.fill = ADDRESS(clCommandFillBufferKHR);
-	khr.fill_image = ADDRESS(clCommandFillImageKHR);
-	khr.update = ADDRESS(clUpdateMutableCommandsKHR);
+	khr.kernel = FORM(clCommandNDRangeKernelKHR);
+	khr.copy = FORM(clCommandCopyBufferKHR);
+	khr.rect = FORM(clCommandCopyBufferRectKHR);
+	khr.to_image = FORM(clCommandCopyBufferToImageKHR);
+	khr.image = FORM(clCommandCopyImageKHR);
+	khr.from_image = FORM(clCommandCopyImageToBufferKHR);
+	khr.fill = FORM(clCommandFillBufferKHR);
+	khr.fill_image = FORM(clCommandFillImageKHR);
+	khr.update = FORM(clUpdateMutableCommandsKHR);
 }
 
 cl_command_buffer_khr list_create(void)
@@ -36,14 +37,13 @@ cl_command_buffer_khr list_create(void)
 cl_int list_update(cl_command_buffer_khr list, cl_mutable_command_khr command, const cl_mem *mem)
 {
 	const cl_mutable_dispatch_arg_khr arg = { 0, sizeof(*mem), mem };
-	const cl_mutable_dispatch_config_khr chained = {
-		.type = CL_STRUCTURE_TYPE_MUTABLE_DISPATCH_CONFIG_KHR,
+	const struct stub_mutable_dispatch_config chained = {
+		.type = 1,
 		.command = command,
 		.num_args = 1,
 		.arg_list = &arg,
 	};
-	const cl_mutable_base_config_khr base = {
-		.type = CL_STRUCTURE_TYPE_MUTABLE_BASE_CONFIG_KHR,
+	const struct stub_mutable_base_config base = {
 		.num_mutable_dispatch = 1,
 		.mutable_dispatch_list = &chained,
 	};

@@ -4,6 +4,7 @@
 #define TESTS_ICD_COMMAND_LIST_H
 
 #include "access.h"
+#include "command_types.h"
 
 /* The extension's functions, as an application gets their addresses. */
 extern struct khr_functions {
@@ -13,15 +14,15 @@ extern struct khr_functions {
 	__typeof__(&clRetainCommandBufferKHR) retain;
 	__typeof__(&clRemapCommandBufferKHR) remap;
 	__typeof__(&clEnqueueCommandBufferKHR) enqueue;
-	__typeof__(&clCommandNDRangeKernelKHR) kernel;
-	__typeof__(&clCommandCopyBufferKHR) copy;
-	__typeof__(&clCommandCopyBufferRectKHR) rect;
-	__typeof__(&clCommandCopyBufferToImageKHR) to_image;
-	__typeof__(&clCommandCopyImageKHR) image;
-	__typeof__(&clCommandCopyImageToBufferKHR) from_image;
-	__typeof__(&clCommandFillBufferKHR) fill;
-	__typeof__(&clCommandFillImageKHR) fill_image;
-	__typeof__(&clUpdateMutableCommandsKHR) update;
+	stub_type_clCommandNDRangeKernelKHR *kernel;
+	stub_type_clCommandCopyBufferKHR *copy;
+	stub_type_clCommandCopyBufferRectKHR *rect;
+	stub_type_clCommandCopyBufferToImageKHR *to_image;
+	stub_type_clCommandCopyImageKHR *image;
+	stub_type_clCommandCopyImageToBufferKHR *from_image;
+	stub_type_clCommandFillBufferKHR *fill;
+	stub_type_clCommandFillImageKHR *fill_image;
+	stub_type_clUpdateMutableCommandsKHR *update;
 } khr;
 
 /* Sets khr; call after fixture_open(). */

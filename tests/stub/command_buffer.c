@@ -301,10 +301,11 @@ cl_int CL_API_CALL stub_clCommandFillImageKHR(cl_command_buffer_khr handle, cl_c
 	return command_buffer_record(err, handle, &op, sync_point);
 }
 
-cl_int CL_API_CALL stub_clCommandNDRangeKernelKHR(
-	cl_command_buffer_khr handle, cl_command_queue queue,
-	const cl_ndrange_kernel_command_properties_khr *properties, cl_kernel kernel, cl_uint dims,
-	const size_t *offset, const size_t *global, const size_t *local, SYNC)
+cl_int CL_API_CALL stub_clCommandNDRangeKernelKHR(cl_command_buffer_khr handle,
+						  cl_command_queue queue,
+						  const cl_properties *properties, cl_kernel kernel,
+						  cl_uint dims, const size_t *offset,
+						  const size_t *global, const size_t *local, SYNC)
 {
 	cl_int err = CALL(clCommandNDRangeKernelKHR, U(handle), U(queue), U(properties), U(kernel),
 			  U(dims), U(offset), U(global), U(local), USYNC);

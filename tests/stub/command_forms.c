@@ -115,14 +115,14 @@ static cl_int form_update_arrays(cl_command_buffer_khr handle, cl_uint num, cons
 }
 
 cl_int CL_API_CALL stub_clUpdateMutableCommandsKHR(cl_command_buffer_khr handle,
-						   const cl_mutable_base_config_khr *config)
+						   const struct stub_mutable_base_config *config)
 {
 	cl_int err = CALL(clUpdateMutableCommandsKHR, U(handle), U(config));
 
 	if (!err && !config)
 		err = CL_INVALID_VALUE;
 	for (cl_uint i = 0; !err && i < config->num_mutable_dispatch; i++) {
-		const cl_mutable_dispatch_config_khr *c = &config->mutable_dispatch_list[i];
+		const struct stub_mutable_dispatch_config *c = &config->mutable_dispatch_list[i];
 
 		err = command_buffer_update(handle, c->command, c->num_args, c->arg_list);
 	}

@@ -109,9 +109,11 @@ static const struct {
 #define F(name) #name,
 #define N F
 #define X F
+#define V F
 static const char *const function_name[F_COUNT] = {
 #include "functions.h"
 };
+#undef V
 #undef X
 #undef N
 #undef F

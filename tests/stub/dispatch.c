@@ -5,6 +5,7 @@
 #define F(name) .name = stub_##name,
 #define N F
 #define X(name)
+#define V(name)
 STUB_API const struct _cl_icd_dispatch stub_dispatch = {
 #include "functions.h"
 };
@@ -14,6 +15,7 @@ STUB_API const struct _cl_icd_dispatch stub_dispatch = {
 STUB_API const struct _cl_icd_dispatch stub_dispatch_12 = {
 #include "functions.h"
 };
+#undef V
 #undef X
 #undef N
 #undef F
@@ -22,12 +24,14 @@ STUB_API const struct _cl_icd_dispatch stub_dispatch_12 = {
 #define F(name) { #name, (void *)(uintptr_t)stub_##name },
 #define N F
 #define X F
+#define V F
 static const struct {
 	const char *name;
 	void *address;
 } by_address[] = {
 #include "functions.h"
 };
+#undef V
 #undef X
 #undef N
 #undef F

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every function of the stub: F(name) for OpenCL 1.2 and older, N(name) for newer slots of the
- * dispatch table, X(name) for functions reached by address.  Files include the list several times,
- * each time with other meanings of F, N and X.
+ * dispatch table, X(name) for functions reached by address, V(name) for those whose arguments depend
+ * on the version of the headers.  Files include the list several times, each time with other meanings
+ * of F, N, X and V.
  */
 F(clGetPlatformIDs)
 F(clGetPlatformInfo)
@@ -107,16 +108,16 @@ X(clRetainCommandBufferKHR)
 X(clReleaseCommandBufferKHR)
 X(clRemapCommandBufferKHR)
 X(clEnqueueCommandBufferKHR)
-X(clCommandBarrierWithWaitListKHR)
-X(clCommandCopyBufferKHR)
-X(clCommandCopyBufferRectKHR)
-X(clCommandCopyBufferToImageKHR)
-X(clCommandCopyImageKHR)
-X(clCommandCopyImageToBufferKHR)
-X(clCommandFillBufferKHR)
-X(clCommandFillImageKHR)
-X(clCommandNDRangeKernelKHR)
-X(clUpdateMutableCommandsKHR)
+V(clCommandBarrierWithWaitListKHR)
+V(clCommandCopyBufferKHR)
+V(clCommandCopyBufferRectKHR)
+V(clCommandCopyBufferToImageKHR)
+V(clCommandCopyImageKHR)
+V(clCommandCopyImageToBufferKHR)
+V(clCommandFillBufferKHR)
+V(clCommandFillImageKHR)
+V(clCommandNDRangeKernelKHR)
+V(clUpdateMutableCommandsKHR)
 X(clGetCommandBufferInfoKHR)
 X(clEnqueueNDCountKernelINTEL)
 X(clEnqueueAcquireExternalMemObjectsKHR)

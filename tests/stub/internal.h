@@ -3,6 +3,7 @@
 #ifndef TESTS_STUB_INTERNAL_H
 #define TESTS_STUB_INTERNAL_H
 
+#include "command_types.h"
 #include "fork_safe.h"
 #include "stub.h"
 
@@ -22,19 +23,23 @@
 #define F(name) __typeof__(name) stub_##name;
 #define N F
 #define X F
+#define V(name) stub_type_##name stub_##name;
 cl_int CL_API_CALL clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_kernel kernel,
 					       cl_uint dims, const size_t *offset,
 					       const size_t *count, const size_t *local,
 					       cl_uint num, const cl_event *list, cl_event *event);
 cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num, cl_platform_id *out, cl_uint *num_ret);
 #include "functions.h"
+#undef V
 #undef F
 
 #define F(name) F_##name,
+#define V F
 enum function {
 #include "functions.h"
 	F_COUNT
 };
+#undef V
 #undef X
 #undef N
 #undef F

@@ -79,12 +79,18 @@ static cl_int address_compiled(struct session *s, cl_mem buffer, uintptr_t *addr
 	cl_mem out = created_or_null(
 		next.clCreateBuffer(s->context, CL_MEM_READ_WRITE, sizeof(seen), NULL, &err), &err);
 	const struct session_arg args[] = { { sizeof(out), &out }, { sizeof(buffer), &buffer } };
+	cl_kernel kernel = NULL;
 
 	if (!err)
-		err = session_enqueue(s, "climport_selftest_address", args, 2);
+		kernel = created_or_null(
+			next.clCreateKernel(s->program, "climport_selftest_address", &err), &err);
+	if (!err)
+		err = session_enqueue(s, kernel, args, 2);
 	if (!err)
 		err = next.clEnqueueReadBuffer(s->queue, out, CL_TRUE, 0, sizeof(seen), &seen, 0,
 					       NULL, NULL);
+	if (kernel)
+		next.clReleaseKernel(kernel);
 	if (out)
 		next.clReleaseMemObject(out);
 	*address = (uintptr_t)seen;

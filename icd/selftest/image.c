@@ -43,19 +43,19 @@ static const cl_image_format formats[IMAGE_PIXELS] = {
 static const char image_source[] =
 	"const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | CLK_FILTER_NEAREST;\n"
 	"__kernel void " KERNEL_1D "(__write_only image1d_buffer_t a,\n"
-	"	__read_only image1d_buffer_t b, ulong at0, ulong at1, ulong at2, ulong width)\n"
+	"	__read_only image1d_buffer_t b, ulong4 at)\n"
 	"{\n"
-	"	write_imageui(a, (int)at1, read_imageui(b, (int)at0));\n"
+	"	write_imageui(a, (int)at.y, read_imageui(b, (int)at.x));\n"
 	"	barrier(CLK_GLOBAL_MEM_FENCE);\n"
-	"	write_imageui(a, (int)at2, read_imageui(b, (int)at1));\n"
+	"	write_imageui(a, (int)at.z, read_imageui(b, (int)at.y));\n"
 	"}\n"
-	"#define AT(at) (int2)((int)(at % width), (int)(at / width))\n"
+	"#define AT(n) (int2)((int)(n % at.w), (int)(n / at.w))\n"
 	"__kernel void " KERNEL_2D "(__write_only image2d_t a, __read_only image2d_t b,\n"
-	"	ulong at0, ulong at1, ulong at2, ulong width)\n"
+	"	ulong4 at)\n"
 	"{\n"
-	"	write_imageui(a, AT(at1), read_imageui(b, s, AT(at0)));\n"
+	"	write_imageui(a, AT(at.y), read_imageui(b, s, AT(at.x)));\n"
 	"	barrier(CLK_GLOBAL_MEM_FENCE);\n"
-	"	write_imageui(a, AT(at2), read_imageui(b, s, AT(at1)));\n"
+	"	write_imageui(a, AT(at.z), read_imageui(b, s, AT(at.y)));\n"
 	"}\n";
 
 struct image_trial {

@@ -3,9 +3,9 @@
 
 #include "icd/layer.h"
 
-/* Numbers of elements, in the order of the kernel's work. */
+/* As the kernels' ulong4: numbers of elements, in the order of the kernel's work, and the width. */
 struct rounds_order {
-	size_t element[ROUNDS_PLACES];
+	cl_ulong at[ROUNDS_PLACES + 1];
 };
 
 /* Arguments of a native kernel; the driver fills in the buffers' addresses. */
@@ -17,7 +17,7 @@ struct native_args {
 static void CL_CALLBACK rounds_native_kernel(void *arg)
 {
 	const struct native_args *n = arg;
-	const size_t *at = n->order.element;
+	const cl_ulong *at = n->order.at;
 
 	n->a[at[1]] = n->b[at[0]];
 	n->a[at[2]] = n->b[at[1]];
@@ -33,18 +33,16 @@ static cl_int rounds_enqueue_native(struct session *s, const struct rounds_order
 					  mems, locations, 0, NULL, NULL);
 }
 
-static cl_int rounds_enqueue_compiled(struct session *s, const struct rounds *r,
-				      const struct rounds_order *order, const cl_mem mems[2])
+static cl_int rounds_enqueue_compiled(struct session *s, const struct rounds_order *order,
+				      const cl_mem mems[2])
 {
-	const cl_ulong at[] = { order->element[0], order->element[1], order->element[2],
-				r->shape.width };
 	const struct session_arg args[] = {
-		{ sizeof(cl_mem), &mems[0] }, { sizeof(cl_mem), &mems[1] },
-		{ sizeof(at[0]), &at[0] },    { sizeof(at[0]), &at[1] },
-		{ sizeof(at[0]), &at[2] },    { sizeof(at[0]), &at[3] },
+		{ sizeof(mems[0]), &mems[0] },
+		{ sizeof(mems[1]), &mems[1] },
+		{ sizeof(*order), order },
 	};
 
-	return session_enqueue(s, s->kernel, args, 6);
+	return session_enqueue(s, s->kernel, args, 3);
 }
 
 static cl_int rounds_enqueue(struct session *s, const struct rounds *r,
@@ -53,7 +51,7 @@ static cl_int rounds_enqueue(struct session *s, const struct rounds *r,
 	cl_int err = r->edge ? r->edge(s->queue, true, r->arg) : CL_SUCCESS;
 
 	for (int i = 0; i < 1 + r->twice && !err; i++)
-		err = s->program ? rounds_enqueue_compiled(s, r, order, mems)
+		err = s->program ? rounds_enqueue_compiled(s, order, mems)
 				 : rounds_enqueue_native(s, order, mems);
 	if (!err && r->edge)
 		err = r->edge(s->queue, false, r->arg);
@@ -110,12 +108,12 @@ cl_mem_flags rounds_flags(cl_mem_flags flags, bool reader)
 /* In each round another place is the first. */
 static struct rounds_order rounds_order(const struct rounds *r, unsigned int round)
 {
-	struct rounds_order order;
+	struct rounds_order order = { .at[ROUNDS_PLACES] = r->shape.width };
 	size_t element[ROUNDS_PLACES];
 
 	rounds_elements(&r->shape, element);
 	for (unsigned int i = 0; i < ROUNDS_PLACES; i++)
-		order.element[i] = element[(round + i) % ROUNDS_PLACES];
+		order.at[i] = element[(round + i) % ROUNDS_PLACES];
 	return order;
 }
 
@@ -128,7 +126,7 @@ static cl_int rounds_run_one(struct session *s, const struct rounds *r, const cl
 	cl_int err;
 
 	for (unsigned int i = 0; i < ROUNDS_PLACES; i++)
-		rounds_fill(r, order.element[i], (unsigned char)(seed + i));
+		rounds_fill(r, order.at[i], (unsigned char)(seed + i));
 	err = r->access ? r->access(false, r->arg) : CL_SUCCESS;
 	if (!err)
 		err = rounds_enqueue(s, r, &order, mems);
@@ -136,8 +134,8 @@ static cl_int rounds_run_one(struct session *s, const struct rounds *r, const cl
 		err = r->access(true, r->arg);
 	if (err)
 		return err;
-	return rounds_is_filled(r, order.element[1], seed) &&
-	       rounds_is_filled(r, order.element[2], seed);
+	return rounds_is_filled(r, order.at[1], seed) &&
+	       rounds_is_filled(r, order.at[2], seed);
 }
 
 static cl_int rounds_run_on_device(struct session *s, const struct rounds *r)

@@ -6,10 +6,10 @@
 
 static const char session_source[] =
 	"__kernel void climport_selftest(volatile __global uchar *a, volatile __global uchar *b,\n"
-	"	ulong at0, ulong at1, ulong at2, ulong width)\n"
+	"	ulong4 at)\n"
 	"{\n"
-	"	a[at1] = b[at0];\n"
-	"	a[at2] = b[at1];\n"
+	"	a[at.y] = b[at.x];\n"
+	"	a[at.z] = b[at.y];\n"
 	"}\n"
 	"__kernel void climport_selftest_address(__global ulong *out, __global uchar *a)\n"
 	"{\n"
@@ -35,6 +35,8 @@ void session_end(struct session *s)
 {
 	THREAD_NO_CANCEL();
 
+	if (s->kernel)
+		next.clReleaseKernel(s->kernel);
 	if (s->program)
 		next.clReleaseProgram(s->program);
 	if (s->queue)
@@ -67,11 +69,13 @@ static cl_int session_build(struct session *s, const char *source, const char *k
 {
 	cl_int err;
 
-	s->kernel = kernel;
 	s->program = created_or_null(
 		next.clCreateProgramWithSource(s->context, 1, &source, NULL, &err), &err);
-	return err ? err
-		   : next.clBuildProgram(s->program, s->num_devices, s->devices, "", NULL, NULL);
+	if (!err)
+		err = next.clBuildProgram(s->program, s->num_devices, s->devices, "", NULL, NULL);
+	if (!err)
+		s->kernel = created_or_null(next.clCreateKernel(s->program, kernel, &err), &err);
+	return err;
 }
 
 cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices)
@@ -92,21 +96,17 @@ cl_int session_begin_source(struct session *s, const cl_device_id *device, const
 	return err ? err : session_build(s, source, kernel);
 }
 
-cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,
+cl_int session_enqueue(struct session *s, cl_kernel kernel, const struct session_arg *args,
 		       cl_uint count)
 {
 	const size_t one = 1;
-	cl_int err;
-	cl_kernel kernel = created_or_null(next.clCreateKernel(s->program, name, &err), &err);
+	cl_int err = CL_SUCCESS;
 
-	if (err)
-		return err;
 	for (cl_uint i = 0; i < count && !err; i++)
 		err = next.clSetKernelArg(kernel, i, args[i].size, args[i].value);
 	if (!err)
 		err = next.clEnqueueNDRangeKernel(s->queue, kernel, 1, NULL, &one, &one, 0, NULL,
 						  NULL);
-	next.clReleaseKernel(kernel);
 	return err;
 }
 

@@ -13,7 +13,7 @@ struct session {
 	cl_context context;
 	cl_command_queue queue; /* of the device under test */
 	cl_program program;	/* NULL: native kernels */
-	const char *kernel;	/* of rounds */
+	cl_kernel kernel;	/* of rounds */
 };
 
 struct session_arg {
@@ -40,8 +40,8 @@ void session_end(struct session *s);
 /* Later rounds run on @device, a device of the session. */
 cl_int session_use_device(struct session *s, cl_device_id device);
 
-/* Enqueues a work-item of the compiled kernel @name. */
-cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,
+/* Enqueues a work-item of a compiled kernel. */
+cl_int session_enqueue(struct session *s, cl_kernel kernel, const struct session_arg *args,
 		       cl_uint count);
 
 /* @result: 1 for zero copy, 0 for copied, or an error of OpenCL. */

@@ -10,23 +10,17 @@ static cl_uint arg_read_uint(const struct arg *arg)
 	return value;
 }
 
-static size_t arg_read_ulong(const struct arg *arg)
-{
-	cl_ulong value;
-
-	memcpy(&value, arg->value, sizeof(value));
-	return (size_t)value;
-}
-
-/* climport_selftest(uchar *a, uchar *b, ulong at0, ulong at1, ulong at2, ulong width) */
+/* climport_selftest(uchar *a, uchar *b, ulong4 at) */
 static void climport_selftest(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	volatile unsigned char *a = arg[0].data, *b = arg[1].data;
+	cl_ulong at[4];
 
 	(void)id;
 	(void)global;
-	a[arg_read_ulong(&arg[3])] = b[arg_read_ulong(&arg[2])];
-	a[arg_read_ulong(&arg[4])] = b[arg_read_ulong(&arg[3])];
+	memcpy(at, arg[2].value, sizeof(at));
+	a[at[1]] = b[at[0]];
+	a[at[2]] = b[at[1]];
 }
 
 /* climport_selftest_address(ulong *out, uchar *a) */
@@ -139,24 +133,18 @@ static void builtin_buffer_to_image1d(const struct arg *arg, const size_t *id, c
 	memcpy(arg[1].data, arg[0].data, arg_read_uint(&arg[2]) * 4);
 }
 
-/* The pixel with the number @at in rows of @width. */
-static unsigned char *pixel_at(const struct arg *image, const struct arg *at,
-			       const struct arg *width)
-{
-	const size_t number = arg_read_ulong(at), row = arg_read_ulong(width);
-
-	return arg_find_pixel(image, number % row, number / row);
-}
-
-/* climport_selftest_image(a, b, ulong at0, ulong at1, ulong at2, ulong width) */
+/* climport_selftest_image(a, b, ulong4 at) */
 static void climport_selftest_image(const struct arg *arg, const size_t *id, const size_t *global)
 {
-	const size_t bytes = arg[0].mem->element;
+	cl_ulong at[4];
 
 	(void)id;
 	(void)global;
-	memcpy(pixel_at(&arg[0], &arg[3], &arg[5]), pixel_at(&arg[1], &arg[2], &arg[5]), bytes);
-	memcpy(pixel_at(&arg[0], &arg[4], &arg[5]), pixel_at(&arg[1], &arg[3], &arg[5]), bytes);
+	memcpy(at, arg[2].value, sizeof(at));
+	for (int i = 0; i < 2; i++)
+		memcpy(arg_find_pixel(&arg[0], at[i + 1] % at[3], at[i + 1] / at[3]),
+		       arg_find_pixel(&arg[1], at[i] % at[3], at[i] / at[3]),
+		       arg[0].mem->element);
 }
 
 static const struct {

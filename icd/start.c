@@ -36,20 +36,12 @@ bool start_is_watcher(const char *variable)
 	return false;
 }
 
-/*
- * Variables without influence, variables without inheritance by a probe process, and what
- * drivers set themselves: PoCL sets HWLOC_PLUGINS_PATH while devices are listed.
- */
+/* What a probe process does not inherit, and what drivers set themselves: PoCL, while devices are listed. */
 static bool start_is_ignored(const char *variable)
 {
 	static const char *const ignored[] = {
 		"OPENCL_LAYERS=",
-		"CLIMPORT_LOG=",
 		"CLIMPORT_PROBE=",
-		"CLIMPORT_VERSION=",
-		"CLIMPORT_VERIFY=",
-		"CLIMPORT_DISABLE=",
-		"CLIMPORT_IMAGE2D_FROM_BUFFER=",
 		"HWLOC_PLUGINS_PATH=",
 	};
 
@@ -63,16 +55,17 @@ static bool start_is_ignored(const char *variable)
 static bool start_chooses(const char *variable)
 {
 	static const char *const prefixes[] = {
-		"POCL_",  "CUDA_", "NVIDIA_", "NV_",	 "RUSTICL_",  "MESA_",	     "GALLIUM_",
-		"LIBGL_", "DRI_",  "RADEON_", "AMD_",	 "HSA_",      "ROCR_",	     "HIP_",
-		"GPU_",	  "LP_",   "ZE_",     "INTEL_",	 "IGC_",      "NEO",	     "CL_",
-		"OCL_",	  "CLVK_", "VK_",     "OPENCL_", "CLIMPORT_", "LD_PRELOAD=",
+		"POCL_",  "CUDA_", "NVIDIA_", "NV_",	 "RUSTICL_",	"MESA_", "GALLIUM_",
+		"LIBGL_", "DRI_",  "RADEON_", "AMD_",	 "HSA_",	"ROCR_", "HIP_",
+		"GPU_",	  "LP_",   "ZE_",     "INTEL_",	 "IGC_",	"NEO",	 "CL_",
+		"OCL_",	  "CLVK_", "VK_",     "OPENCL_", "LD_PRELOAD=",
 	};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
 			return true;
-	return false;
+	return start_value("CLIMPORT_PLATFORM", variable) ||
+	       start_value("CLIMPORT_DEVICE", variable);
 }
 
 /*

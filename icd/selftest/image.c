@@ -236,7 +236,9 @@ static bool image_rows_pass(struct image_test *t, const struct image_trial *tria
 static bool image_try_pixel(struct image_test *t, unsigned int number, struct image_rule *rule,
 			    struct image_trial *trial)
 {
-	for (size_t i = 0; i < 2 * COUNT(units); i++) {
+	const size_t tries = t->align < t->page ? 2 * COUNT(units) : COUNT(units);
+
+	for (size_t i = 0; i < tries; i++) {
 		const size_t unit = (size_t)units[i % COUNT(units)] << number,
 			     align = i < COUNT(units) ? t->align : t->page;
 
@@ -336,8 +338,9 @@ bool selftest_image(const struct device *device, const struct method_ops *ops, u
 	*rule = (struct image_rule){ .align = 1 };
 	if (!image_is_supported(device->id))
 		return true;
-	result = session_begin_source(&t.session, &device->id, image_source,
-				      t.is_2d ? KERNEL_2D : KERNEL_1D);
+	result = session_begin_queue(&t.session, &device->id, 1);
+	if (!result)
+		result = session_build(&t.session, image_source, t.is_2d ? KERNEL_2D : KERNEL_1D);
 	if (!result)
 		result = image_try_all(&t, rule);
 	if (result == 1 || !result)

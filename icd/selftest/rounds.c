@@ -134,8 +134,7 @@ static cl_int rounds_run_one(struct session *s, const struct rounds *r, const cl
 		err = r->access(true, r->arg);
 	if (err)
 		return err;
-	return rounds_is_filled(r, order.at[1], seed) &&
-	       rounds_is_filled(r, order.at[2], seed);
+	return rounds_is_filled(r, order.at[1], seed) && rounds_is_filled(r, order.at[2], seed);
 }
 
 static cl_int rounds_run_on_device(struct session *s, const struct rounds *r)

@@ -65,7 +65,7 @@ cl_int session_begin_queue(struct session *s, const cl_device_id *devices, cl_ui
 	return err ? err : session_use_device(s, devices[0]);
 }
 
-static cl_int session_build(struct session *s, const char *source, const char *kernel)
+cl_int session_build(struct session *s, const char *source, const char *kernel)
 {
 	cl_int err;
 
@@ -86,14 +86,6 @@ cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num
 		if (session_needs_compiler(devices[i]))
 			return session_build(s, session_source, "climport_selftest");
 	return err;
-}
-
-cl_int session_begin_source(struct session *s, const cl_device_id *device, const char *source,
-			    const char *kernel)
-{
-	const cl_int err = session_begin_queue(s, device, 1);
-
-	return err ? err : session_build(s, source, kernel);
 }
 
 cl_int session_enqueue(struct session *s, cl_kernel kernel, const struct session_arg *args,

@@ -30,9 +30,8 @@ cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num
 /* Likewise, without kernels. */
 cl_int session_begin_queue(struct session *s, const cl_device_id *devices, cl_uint num_devices);
 
-/* Likewise, of one device, with a compiled @kernel of a @source. */
-cl_int session_begin_source(struct session *s, const cl_device_id *device, const char *source,
-			    const char *kernel);
+/* Compiles @kernel of a @source for a session without kernels. */
+cl_int session_build(struct session *s, const char *source, const char *kernel);
 
 /* May run on the application's thread: a driver may wait for a queue's thread. */
 void session_end(struct session *s);

@@ -143,8 +143,7 @@ static void climport_selftest_image(const struct arg *arg, const size_t *id, con
 	memcpy(at, arg[2].value, sizeof(at));
 	for (int i = 0; i < 2; i++)
 		memcpy(arg_find_pixel(&arg[0], at[i + 1] % at[3], at[i + 1] / at[3]),
-		       arg_find_pixel(&arg[1], at[i] % at[3], at[i] / at[3]),
-		       arg[0].mem->element);
+		       arg_find_pixel(&arg[1], at[i] % at[3], at[i] / at[3]), arg[0].mem->element);
 }
 
 static const struct {

@@ -66,7 +66,7 @@ static cl_int layer_set_up(cl_uint num_entries, const struct _cl_icd_dispatch *t
 	memset(&next, 0, sizeof(next));
 	memcpy(&next, target, entries * sizeof(void *));
 	layer_offer(entries);
-	place_note_below();
+	place_note_below(&next, LAYER_ENTRIES);
 	place_note_loader(caller);
 	setting_report();
 	*num_entries_ret = entries;

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "icd/layer.h"
-
 static char layer[PATH_MAX], probe[PATH_MAX + 64], below[PATH_MAX], loader[PATH_MAX];
 static struct stat root_file, probe_file; /* as they were */
 
@@ -54,22 +52,27 @@ static bool place_is_layer(const char *name)
 	return is_layer;
 }
 
-static bool place_has_next(const struct dl_phdr_info *info)
-{
-	struct dl_find_object library;
-
-	for (size_t i = 0; i < LAYER_ENTRIES; i++)
-		if (!_dl_find_object(layer_slot(&next, i), &library) &&
-		    library.dlfo_link_map->l_addr == info->dlpi_addr)
-			return true;
-	return false;
-}
-
-/* Paths of libraries in the order of loading, as in OPENCL_LAYERS. */
+/* Paths of the libraries of a table's functions, in the order of loading, as in OPENCL_LAYERS. */
 struct paths {
+	const void *table; /* of functions */
+	size_t entries;
 	char *path[16];
 	size_t count;
 };
+
+static bool place_has_function(const struct paths *of, const struct dl_phdr_info *info)
+{
+	struct dl_find_object library;
+	void *function;
+
+	for (size_t i = 0; i < of->entries; i++) {
+		memcpy(&function, (const char *)of->table + i * sizeof(function), sizeof(function));
+		if (!_dl_find_object(function, &library) &&
+		    library.dlfo_link_map->l_addr == info->dlpi_addr)
+			return true;
+	}
+	return false;
+}
 
 /* The caller frees the path. */
 static char *place_absolute_path(const char *name)
@@ -82,7 +85,7 @@ static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
 	struct paths *libraries = arg;
 
 	(void)size;
-	if (*info->dlpi_name && libraries->count < 16 && place_has_next(info)) {
+	if (*info->dlpi_name && libraries->count < 16 && place_has_function(libraries, info)) {
 		libraries->path[libraries->count] = place_absolute_path(info->dlpi_name);
 		libraries->count += libraries->path[libraries->count] != NULL;
 	}
@@ -93,9 +96,9 @@ static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
  * The functions below tell the layers: a loader cuts the names in OPENCL_LAYERS apart in place.
  * dlopen() would deadlock within dl_iterate_phdr().
  */
-void place_note_below(void)
+void place_note_below(const void *table, size_t entries)
 {
-	struct paths libraries = { .count = 0 };
+	struct paths libraries = { .table = table, .entries = entries };
 
 	below[0] = '\0';
 	dl_iterate_phdr(place_note_library, &libraries);

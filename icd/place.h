@@ -33,8 +33,8 @@ const char *place_layers_below(void);
  */
 const char *place_of_loader(void);
 
-/* For clInitLayer(): next is known. */
-void place_note_below(void);
+/* For clInitLayer(): @table has the functions below the layer, and NULL. */
+void place_note_below(const void *table, size_t entries);
 
 /* For clInitLayer(): @caller is in the loader. */
 void place_note_loader(void *caller);

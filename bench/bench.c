@@ -136,10 +136,10 @@ int main(int argc, char **argv)
 		bench_queries(self, layer, platform);
 	if (!*only || !strcmp(only, "kernels"))
 		bench_kernels(self, layer, platform);
-	if (!*only) {
+	if (!*only)
 		bench_calls(self, layer, platform);
+	if (!*only || !strcmp(only, "import"))
 		bench_import(&b);
-	}
 	bench_device_close(&b);
 	if (json && (fprintf(json, "\n] }\n") < 0 || fclose(json)))
 		bench_fail("the JSON file cannot be written", 0);

@@ -36,13 +36,6 @@ bool config_host_access(void)
 	return config_version() >= CL_MAKE_VERSION(1, 1, 0);
 }
 
-static const char *config_text(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value && *value ? value : NULL;
-}
-
 /* FFmpeg uses no device without cl_khr_image2d_from_buffer, and makes images of imports alone. */
 static bool config_is_ffmpeg(void)
 {
@@ -60,16 +53,6 @@ bool config_image2d_from_buffer(void)
 	const char *value = setting_get("CLIMPORT_IMAGE2D_FROM_BUFFER");
 
 	return value ? !strcmp(value, "1") : config_is_ffmpeg();
-}
-
-const char *config_platform(void)
-{
-	return config_text("CLIMPORT_PLATFORM");
-}
-
-const char *config_device(void)
-{
-	return config_text("CLIMPORT_DEVICE");
 }
 
 bool config_is_disabled(void)

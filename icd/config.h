@@ -10,10 +10,7 @@
 /* The version of cl_arm_import_memory: CLIMPORT_VERSION=1.0.0 (default) or 1.1.0. */
 cl_version config_version(void);
 
-/*
- * Whether the environment asks for the version: its rules then hold for imports of drivers, too, on
- * selected devices.
- */
+/* Whether the environment asks for the version: its rules then hold for imports of drivers, too. */
 bool config_version_is_set(void);
 
 /* From 1.1.0 on the host may access imported memory. */
@@ -26,13 +23,6 @@ bool config_host_access(void);
  */
 bool config_image2d_from_buffer(void);
 bool config_image2d_is_set(void);
-
-/*
- * CLIMPORT_PLATFORM and CLIMPORT_DEVICE: a number or a part of the name; NULL if not set, or empty.
- * objects/selection.h has the meaning.
- */
-const char *config_platform(void);
-const char *config_device(void);
 
 /* CLIMPORT_DISABLE=1: the layer intercepts nothing. */
 bool config_is_disabled(void);

@@ -33,10 +33,7 @@ int fail_option(const struct arguments *a);
 /* Whether @argv, which NULL ends, has the word. */
 bool arguments_have(char **argv, const char *word);
 
-/*
- * Whether the value of an option, NULL or a number or a part of a name, selects the object, as the
- * layer's CLIMPORT_PLATFORM and CLIMPORT_DEVICE do.
- */
+/* Whether the value of an option, NULL or a number or a part of a name, selects the object. */
 bool option_names(const char *value, unsigned int number, const char *name);
 
 /* Bytes, with K, M or G; 0 if @text is no size. */

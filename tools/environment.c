@@ -14,12 +14,6 @@ const struct environment_variable environment_variables[] = {
 	{ "CLIMPORT_VERSION", "layer", NULL, "1.0.0",
 	  "the extension's version. 1.0.0: the sixteen host accesses fail on imports; 1.1.0: host "
 	  "accesses work" },
-	{ "CLIMPORT_PLATFORM", "layer", "a number, or a part of the name", "every platform",
-	  "the platform that gets the extension, as climport info numbers and names platforms; the "
-	  "drivers' own extensions stay. For programs that refuse a choice (FFmpeg)" },
-	{ "CLIMPORT_DEVICE", "layer", "a number, or a part of the name", "every device",
-	  "the device of each platform that gets the extension; together with CLIMPORT_PLATFORM, "
-	  "the device of that platform" },
 	{ "CLIMPORT_DISABLE", "layer", NULL, "0",
 	  "1: the layer is loaded, and intercepts nothing" },
 	{ "CLIMPORT_LOG", "layer, library", NULL, "off",

@@ -88,17 +88,10 @@ static void info_part_read_device(cl_platform_id platform, cl_device_id id,
 	info_part_read_extension(id, device);
 }
 
-static bool info_part_selects(const char *name, cl_uint number, const char *text)
-{
-	return option_names(getenv(name), number, text);
-}
-
-/* Returns how many devices CLIMPORT_DEVICE selects, of a platform that CLIMPORT_PLATFORM does. */
-static cl_uint info_part_read_devices(const struct info_options *options, cl_platform_id platform,
-				      const cl_device_id *ids, cl_uint count)
+static void info_part_read_devices(const struct info_options *options, cl_platform_id platform,
+				   const cl_device_id *ids, cl_uint count)
 {
 	struct info_shared *shared = info_part_shared;
-	cl_uint selected = 0;
 
 	for (cl_uint i = 0; i < count && shared->device_count < INFO_DEVICES; i++) {
 		struct info_device *device = &shared->devices[shared->device_count];
@@ -107,18 +100,15 @@ static cl_uint info_part_read_devices(const struct info_options *options, cl_pla
 						.number = i,
 						.name = "?" };
 		clGetDeviceInfo(ids[i], CL_DEVICE_NAME, sizeof(device->name), device->name, NULL);
-		selected += info_part_selects("CLIMPORT_DEVICE", i, device->name);
 		if (!option_names(options->device, i, device->name))
 			continue;
 		info_part_read_device(platform, ids[i], device);
 		shared->device_count++;
 	}
-	return selected;
 }
 
-/* As info_part_read_devices(). */
-static cl_uint info_part_read_platform(const struct info_options *options, cl_platform_id id,
-				       struct info_platform *platform)
+static void info_part_read_platform(const struct info_options *options, cl_platform_id id,
+				    struct info_platform *platform)
 {
 	cl_device_id ids[INFO_DEVICES];
 	cl_uint count = 0;
@@ -130,7 +120,7 @@ static cl_uint info_part_read_platform(const struct info_options *options, cl_pl
 	platform->err = clGetDeviceIDs(id, CL_DEVICE_TYPE_ALL, INFO_DEVICES, ids, &count);
 	if (count > INFO_DEVICES)
 		count = INFO_DEVICES;
-	return info_part_read_devices(options, id, ids, platform->err ? 0 : count);
+	info_part_read_devices(options, id, ids, platform->err ? 0 : count);
 }
 
 static bool info_part_check_layer(const cl_platform_id *platforms, cl_uint count)
@@ -143,44 +133,22 @@ static bool info_part_check_layer(const cl_platform_id *platforms, cl_uint count
 	return true;
 }
 
-/* False, with a message, if the environment selects no device: no driver has the extension then. */
-static bool info_part_check_selection(cl_uint platforms, cl_uint devices)
-{
-	const char *name = platforms ? "CLIMPORT_DEVICE" : "CLIMPORT_PLATFORM";
-	const char *value = getenv(name);
-
-	if ((platforms && devices) || !value || !*value)
-		return true;
-	terminal_line(stderr, 4,
-		      "climport: %s=%s selects nothing, so no device has the extension: no %s has "
-		      "this number, or this in its name",
-		      name, value, platforms ? "device" : "platform");
-	return false;
-}
-
-static bool info_part_read_platforms(const struct info_options *options, const cl_platform_id *ids,
+static void info_part_read_platforms(const struct info_options *options, const cl_platform_id *ids,
 				     cl_uint count)
 {
 	struct info_shared *shared = info_part_shared;
-	cl_uint platforms = 0, devices = 0;
 
 	for (cl_uint i = 0; i < count && shared->platform_count < INFO_PLATFORMS; i++) {
 		struct info_platform *platform = &shared->platforms[shared->platform_count];
-		cl_uint selected = 1; /* of a platform that is not looked at */
 
 		*platform = (struct info_platform){ .number = i, .name = "?" };
 		clGetPlatformInfo(ids[i], CL_PLATFORM_NAME, sizeof(platform->name), platform->name,
 				  NULL);
 		if (option_names(options->platform, i, platform->name)) {
 			shared->platform_count++;
-			selected = info_part_read_platform(options, ids[i], platform);
+			info_part_read_platform(options, ids[i], platform);
 		}
-		if (!info_part_selects("CLIMPORT_PLATFORM", i, platform->name))
-			continue;
-		platforms++;
-		devices += selected;
 	}
-	return info_part_check_selection(platforms, devices);
 }
 
 void info_part(const struct info_options *options, const struct drivers *drivers, size_t first,
@@ -200,8 +168,9 @@ void info_part(const struct info_options *options, const struct drivers *drivers
 	for (size_t i = first; i < first + count; i++)
 		driver_check(drivers->list[i].library, shared->why[i]);
 	shared->any |= platforms > 0;
-	if (!info_part_check_layer(ids, platforms) ||
-	    !info_part_read_platforms(options, ids, platforms))
+	if (info_part_check_layer(ids, platforms))
+		info_part_read_platforms(options, ids, platforms);
+	else
 		shared->failed = true;
 	info_part_step("at the end of the process");
 	shared->ended = true;

@@ -38,12 +38,6 @@ bool method_driver_has(enum method_quirk quirk, const char *extensions)
 	return false;
 }
 
-/* An unselected device keeps what the driver itself has. */
-static bool method_may_serve(const struct device *device, const struct method_ops *ops)
-{
-	return device->is_selected || !ops->create;
-}
-
 /* If a better method cannot be tested now, a worse one is taken, and the record is renewed. */
 static void method_probe_type(struct device *device, enum import_type type)
 {
@@ -54,8 +48,7 @@ static void method_probe_type(struct device *device, enum import_type type)
 
 	for (size_t i = 0; i < ROWS && !ops; i++) {
 		answer->is_reason = device->facts.is_unknown = false;
-		if (method_may_serve(device, rows[type][i]) &&
-		    rows[type][i]->probe(device, type, answer))
+		if (rows[type][i]->probe(device, type, answer))
 			ops = rows[type][i];
 		else
 			missed |= device->facts.is_unknown;
@@ -65,8 +58,6 @@ static void method_probe_type(struct device *device, enum import_type type)
 	device->facts.is_unknown = unknown || (ops ? device->facts.is_unknown : missed);
 	if (!ops && reason.is_reason)
 		*answer = reason;
-	if (!ops && !device->is_selected)
-		snprintf(answer->why, sizeof(answer->why), "%s", device->unselected);
 	snprintf(answer->method, sizeof(answer->method), "%s", ops ? ops->name : "-");
 	device->ops[type] = ops;
 	device->facts.is_best &= ops && !missed;
@@ -186,7 +177,7 @@ void method_recall(struct device *device, const struct facts *facts, const char 
 	if (facts)
 		device->facts = *facts;
 	else
-		device->facts.is_unknown = device->is_selected;
+		device->facts.is_unknown = true;
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		struct facts_type *answer = &device->facts.type[type];
 

@@ -397,17 +397,6 @@ cl_platform_id context_platform(const struct context *context)
 	return device ? device->platform : NULL;
 }
 
-bool context_is_selected(const struct context *context)
-{
-	for (size_t i = 0; i < context->num_devices; i++) {
-		const struct device *device = context_device(context, i);
-
-		if (!device || !device->is_selected)
-			return false;
-	}
-	return true;
-}
-
 bool context_image2d_from_buffer(const struct context *context)
 {
 	for (size_t i = 0; i < context->num_devices; i++) {

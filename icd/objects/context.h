@@ -82,9 +82,6 @@ cl_int context_refuse(const struct context *context, enum import_type type);
 /* The platform of a context; NULL if the properties of no device can be read. */
 cl_platform_id context_platform(const struct context *context);
 
-/* Whether the environment selects every device (objects/selection.h). */
-bool context_is_selected(const struct context *context);
-
 /* Whether the driver creates 2D images from buffers on every device. */
 bool context_image2d_from_buffer(const struct context *context);
 

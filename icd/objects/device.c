@@ -9,7 +9,6 @@
 #include "icd/facts/store.h"
 #include "icd/layer.h"
 #include "icd/objects/method.h"
-#include "icd/objects/selection.h"
 #include "util/lock.h"
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
@@ -81,8 +80,6 @@ static struct device *device_create(cl_device_id id)
 	}
 	device->image2d_from_buffer = has_word(device->extensions, "cl_khr_image2d_from_buffer");
 	device->base_align = device_base_align(id);
-	device->is_selected =
-		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
 	return device;
 }
 
@@ -151,12 +148,8 @@ static const struct device *device_publish(struct device *device)
 /* What the driver takes itself needs no record. */
 static void device_recall(struct device *device, enum facts_wait wait, char why[FACTS_WHY_SIZE])
 {
-	const struct facts *facts;
-
-	if (method_take_native(device))
-		return;
-	facts = device->is_selected ? device_facts(device->platform, device->id, wait, why) : NULL;
-	method_recall(device, facts, device->is_selected ? why : device->unselected);
+	if (!method_take_native(device))
+		method_recall(device, device_facts(device->platform, device->id, wait, why), why);
 }
 
 static const struct device *device_find(cl_device_id id, enum facts_wait wait,

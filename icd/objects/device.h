@@ -24,8 +24,6 @@ struct device {
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
-	bool is_selected;		 /* by the environment: selection.h */
-	char unselected[128];		 /* the reason, if the device is not selected */
 };
 
 /**

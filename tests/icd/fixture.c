@@ -123,8 +123,6 @@ void fixture_reset(void)
 	fake_dmabuf_reset();
 	unsetenv("CLIMPORT_VERSION");
 	unsetenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
-	unsetenv("CLIMPORT_PLATFORM");
-	unsetenv("CLIMPORT_DEVICE");
 	unsetenv("CLIMPORT_DISABLE");
 	unsetenv("CLIMPORT_VERIFY");
 	/* A probe process would load a second stub, and kept results would ignore stub_set(). */

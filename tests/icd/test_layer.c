@@ -281,3 +281,28 @@ TEST(exported_symbols, "The library exports the four entry points of a layer and
 	EXPECT_EQ(pclose(nm), 0);
 	EXPECT_EQ(found, 4);
 }
+
+TEST(disabled, "With CLIMPORT_DISABLE=1 every function is the driver's.")
+{
+	struct _cl_icd_dispatch merged;
+
+	fixture_reset();
+	setenv("CLIMPORT_DISABLE", "1", 1);
+	layer_init(layer_copy(), &stub_dispatch, &merged);
+	EXPECT(!memcmp(&merged, &stub_dispatch, sizeof(merged)));
+	unsetenv("CLIMPORT_DISABLE");
+}
+
+TEST(enabled, "With CLIMPORT_DISABLE=0, empty, or a value that is not understood, the layer works.")
+{
+	static const char *const values[] = { "0", "", "yes", "10" };
+
+	for (size_t i = 0; i < 4; i++) {
+		fixture_reset();
+		setenv("CLIMPORT_DISABLE", values[i], 1);
+		fixture_open();
+		EXPECT(fix.import);
+		fixture_close();
+	}
+	unsetenv("CLIMPORT_DISABLE");
+}

@@ -186,39 +186,6 @@ TEST_EACH(version, struct version, versions,
 	fixture_close();
 }
 
-/* The device that the environment selects of the two of the context. */
-static const struct selected {
-	const char *name, *variable, *value;
-	bool has_rules;
-} selecteds[] = {
-	{ "all_devices", "CLIMPORT_DEVICE", "stub", true },
-	{ "one_device", "CLIMPORT_DEVICE", "1", false },
-	{ "another_device", "CLIMPORT_DEVICE", "7", false },
-	{ "another_platform", "CLIMPORT_PLATFORM", "7", false },
-};
-
-TEST_EACH(
-	version_of, struct selected, selecteds,
-	"The rules of a version that the environment asks for hold for imports of the driver's in "
-	"contexts of selected devices alone.")
-{
-	cl_mem mem;
-
-	fixture_reset();
-	stub_set(STUB_DEVICES, 2);
-	stub_set(STUB_NATIVE, 1);
-	setenv("CLIMPORT_VERSION", "1.0.0", 1);
-	setenv(row->variable, row->value, 1);
-	fixture_open();
-	mem = test_native_import(NULL, pages_map(1));
-	EXPECT_EQ(cl.clEnqueueFillBuffer(fix.queue, mem, "abcd", 4, 0, 8, 0, NULL, NULL),
-		  row->has_rules ? CL_INVALID_OPERATION : CL_SUCCESS);
-	EXPECT_EQ(fixture_is_import(mem), row->has_rules);
-	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	cl.clReleaseMemObject(mem);
-	fixture_close();
-}
-
 TEST(version_failed,
      "If the environment asks for a version, an import that the driver refuses has the driver's "
      "error.")

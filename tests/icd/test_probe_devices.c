@@ -333,18 +333,3 @@ TEST_EACH(death_with, struct restriction, restrictions,
 	devices_prepare = NULL;
 	EXPECT_EQ(devices_find_out(), PLATFORM | 7);
 }
-
-TEST(chosen, "Devices that CLIMPORT_DEVICE does not choose are not tested.")
-{
-	devices_begin("CLIMPORT_DEVICE=1", NULL, NULL);
-	EXPECT_EQ(devices_find_out(), PLATFORM | 2);
-	expect_tested(2, 1);
-	EXPECT_EQ(probe_run_program(devices_query_kept), PLATFORM | 2);
-}
-
-TEST(other_platform, "No device of a platform that CLIMPORT_PLATFORM does not choose is tested.")
-{
-	devices_begin("CLIMPORT_PLATFORM=1", NULL, NULL);
-	EXPECT_EQ(devices_find_out(), 0);
-	expect_tested(0, 0);
-}

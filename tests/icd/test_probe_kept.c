@@ -574,19 +574,6 @@ TEST(changed_after_query, "A record from before a change by the program stays, a
 	EXPECT_EQ(probe_count_kept(), before);
 }
 
-static int query_other_device(void)
-{
-	probe_get_platform();
-	setenv("CLIMPORT_DEVICE", "7", 1);
-	return probe_platform_reports() || probe_device_reports();
-}
-
-TEST(changed_choice, "A choice of devices that the program makes late holds for the platform, too.")
-{
-	probe_create_cache();
-	EXPECT_EQ(probe_run_program(query_other_device), 0);
-}
-
 static int with_layer_below(void)
 {
 	setenv("OPENCL_LAYERS", OTHER_LAYER_PATH ":" LAYER_PATH, 1);

@@ -459,6 +459,78 @@ TEST(relative_layer,
 	EXPECT_EQ(probe_run_answered(after_chdir), 0);
 }
 
+/* Makes two folders of the cache, and goes into the first; the second has files of the same names. */
+static void folders_enter(char name[2][128])
+{
+	char command[512];
+
+	for (int i = 0; i < 2; i++)
+		snprintf(name[i], 128, "%s/folder%d", probe_cache, i);
+	snprintf(command, sizeof(command),
+		 "mkdir %s %s && cp " STUB_PATH
+		 " %s/driver.so && echo ./driver.so > %s/driver.icd && "
+		 "touch %s/driver.so %s/loader.so",
+		 name[0], name[1], name[0], name[0], name[1], name[1]);
+	EXPECT_EQ(system(command), 0);
+	EXPECT_EQ(chdir(name[0]), 0);
+}
+
+static int query_elsewhere_of_relative_driver(void)
+{
+	char folder[2][128];
+
+	folders_enter(folder);
+	setenv("OCL_ICD_VENDORS", folder[0], 1);
+	probe_use_installed_layer();
+	if (!probe_get_platform() || chdir(folder[1]))
+		return 9;
+	return probe_is_silent();
+}
+
+TEST(relative_driver, "climport-probe gets no driver that the program has loaded by a relative "
+		      "name: the program may "
+		      "have changed its directory.")
+{
+	probe_create_cache();
+	probe_install_layer(
+		"test -n \"$1\" -a -z \"$2\" && echo ran >> $XDG_CACHE_HOME/ran; exit 1");
+	EXPECT_EQ(probe_run_answered(query_elsewhere_of_relative_driver), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static int query_elsewhere_of_relative_loader(void)
+{
+	__typeof__(&clGetPlatformIDs) get_platforms;
+	__typeof__(&clGetPlatformInfo) get_info;
+	char folder[2][128], command[512], text[4096];
+	cl_platform_id platform;
+	Dl_info loader;
+	void *copy;
+
+	EXPECT(dladdr((void *)clGetPlatformIDs, &loader));
+	folders_enter(folder);
+	snprintf(command, sizeof(command), "cp %s loader.so", loader.dli_fname);
+	EXPECT_EQ(system(command), 0);
+	copy = dlopen("./loader.so", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	get_platforms = (__typeof__(get_platforms))dlsym(copy, "clGetPlatformIDs");
+	get_info = (__typeof__(get_info))dlsym(copy, "clGetPlatformInfo");
+	probe_use_installed_layer();
+	if (chdir(folder[1]) || get_platforms(1, &platform, NULL))
+		return 9;
+	return get_info(platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL);
+}
+
+TEST(relative_loader, "Nor does it get a loader by a relative name.")
+{
+	if (*SANITIZER)
+		test_skip("the sanitizers bear no libraries with functions of their own");
+	probe_create_cache();
+	probe_install_layer(
+		"test -z \"$1\" -a -n \"$2\" && echo ran >> $XDG_CACHE_HOME/ran; exit 1");
+	EXPECT_EQ(probe_run_answered(query_elsewhere_of_relative_loader), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
 static int query_by_link(void)
 {
 	char link[128];

@@ -236,6 +236,51 @@ TEST(import_hangs,
 	EXPECT_EQ(probe_run_given_up(import_twice, probe_has_run), 0);
 }
 
+/* The import waits: the first probe may end. */
+static bool first_may_end;
+
+/* Nothing is waited for in between: the first probe ends, and the second starts. */
+static bool second_has_run(void)
+{
+	char end[128];
+
+	snprintf(end, sizeof(end), "%s/end", probe_cache);
+	if (first_may_end && access(end, F_OK))
+		fclose(fopen(end, "we"));
+	return probe_count_runs() == 2 || (!first_may_end && probe_count_runs() == 1);
+}
+
+/* The slices of a tenth of a second that an import waits at most: icd/facts/store.c. */
+#define IMPORT_WAITS 650
+
+static int import_behind_query(void)
+{
+	int waits;
+
+	probe_use_installed_layer();
+	if (probe_platform_reports())
+		return 1;
+	use_driver();
+	waits = probe_count_waits();
+	first_may_end = true;
+	if (!import_in_new_context())
+		return 2;
+	return probe_count_runs() != 2 || probe_count_waits() - waits > IMPORT_WAITS ? 3 : 0;
+}
+
+TEST(import_hangs_twice,
+     "An import that finds a probe under way, and then asks for one that hangs, waits once.")
+{
+	probe_create_cache();
+	probe_install_layer(
+		"echo ran >> $XDG_CACHE_HOME/ran; "
+		"test $(wc -l < $XDG_CACHE_HOME/ran) = 2 || while test ! -e $XDG_CACHE_HOME/end; "
+		"do "
+		"test -d $XDG_CACHE_HOME || exit 1; sleep 0.01; done; " /* time: between two looks */
+		"test $(wc -l < $XDG_CACHE_HOME/ran) = 2 || exit 1; " PROBE_HANGS);
+	EXPECT_EQ(probe_run_given_up(import_behind_query, second_has_run), 0);
+}
+
 static char own_value;
 static bool is_harmed;
 

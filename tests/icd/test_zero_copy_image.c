@@ -58,6 +58,37 @@ TEST(images_read_only_within, "If a driver copies images that are only read and 
 	fixture_close();
 }
 
+TEST(images_read_only_of_part,
+     "Where such a driver makes images of sub-buffers, those that are only read are made of a "
+     "buffer over the part, wherever the import begins.")
+{
+	const cl_buffer_region region = { PAGE, PAGE };
+	cl_mem mem, part, image;
+	unsigned long buffers;
+	cl_int err = 1;
+
+	fixture_reset();
+	stub_set(STUB_COPYING_IMAGES_READ_ONLY, PAGE);
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
+	stub_set(STUB_PART_AT_PAGE, 1);
+	fixture_open();
+	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2), 2 * PAGE);
+	part = cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	for (int only_read = 0; only_read < 2; only_read++) {
+		image = fixture_try_image(0, part, &err); /* the first makes the record */
+		cl.clReleaseMemObject(image);
+		buffers = stub_calls("clCreateBuffer");
+		image = fixture_try_image(only_read ? CL_MEM_READ_ONLY : 0, part, &err);
+		EXPECT_EQ(err, CL_SUCCESS);
+		EXPECT_EQ(stub_calls("clCreateBuffer"), buffers + (unsigned int)only_read);
+		cl.clReleaseMemObject(image);
+	}
+	cl.clReleaseMemObject(part);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
 TEST(high_images,
      "If a driver copies high images, images above the highest that was tried are refused.")
 {

@@ -222,9 +222,9 @@ size_t import_memory_available(void);
 /* The facts about an exporter that users of a descriptor need. */
 struct import_exporter {
 	const char *name;
-	const char *memory;	/* part of a sentence: the memory that the exporter serves */
-	bool has_device_memory; /* memory without a CPU address is the device's own */
-	bool has_pages;		/* takes host memory that the exporter has not allocated */
+	const char *memory; /* part of a sentence: the memory that the exporter serves */
+	/* Memory without a CPU address is the device's own.  Another exporter takes pages of all host memory. */
+	bool has_device_memory;
 };
 
 const struct import_exporter *import_exporter_get(unsigned int exporter);

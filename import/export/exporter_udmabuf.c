@@ -60,26 +60,24 @@ static int mapped_file_visit(const struct maps_mapping *m, void *arg)
 	return 0;
 }
 
-/* A duplicate of @fd, if the file is a memfd of the mapping; or a negative errno. */
-static int mapped_file_duplicate(const struct mapped_file *file, int fd)
-{
-	struct stat st;
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-
-	if (own < 0)
-		return -errno;
-	if (!fstat(own, &st) && st.st_dev == file->device && st.st_ino == file->inode &&
-	    fcntl(own, F_GET_SEALS) >= 0)
-		return own;
-	close(own);
-	return -ENOENT;
-}
-
 static bool mapped_file_is(const struct mapped_file *file, int fd)
 {
 	struct stat st;
 
 	return !fstat(fd, &st) && st.st_dev == file->device && st.st_ino == file->inode;
+}
+
+/* A duplicate of @fd, if the file is a memfd of the mapping; or a negative errno. */
+static int mapped_file_duplicate(const struct mapped_file *file, int fd)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	if (own < 0)
+		return -errno;
+	if (mapped_file_is(file, own) && fcntl(own, F_GET_SEALS) >= 0)
+		return own;
+	close(own);
+	return -ENOENT;
 }
 
 /* The process's descriptor of the file, duplicated; -ENOENT: there is none. */

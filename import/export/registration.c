@@ -382,24 +382,25 @@ int registration_export_kept(enum registration_kind kind, const struct export_re
 			      : ret;
 }
 
-void registration_invalidate(uintptr_t address, size_t size)
-{
-	for (int kind = 0; size && kind < REGISTRATION_KINDS; kind++) {
-		struct cache *cache = registry_cache(&registries[kind]);
-
-		if (cache)
-			cache_invalidate(cache, address, size);
-	}
-}
-
-void registration_drop_stale(uintptr_t address, size_t size)
+static void registration_end(void (*end)(struct cache *cache, uintptr_t address, size_t size),
+			     uintptr_t address, size_t size)
 {
 	for (int kind = 0; kind < REGISTRATION_KINDS; kind++) {
 		struct cache *cache = registry_cache(&registries[kind]);
 
 		if (cache)
-			cache_drop_stale(cache, address, size);
+			end(cache, address, size);
 	}
+}
+
+void registration_invalidate(uintptr_t address, size_t size)
+{
+	registration_end(cache_invalidate, address, size);
+}
+
+void registration_drop_stale(uintptr_t address, size_t size)
+{
+	registration_end(cache_drop_stale, address, size);
 }
 
 void registration_set_limits(bool gpu, uint64_t bytes, uint64_t entries)

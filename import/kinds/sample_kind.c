@@ -17,6 +17,7 @@
 #include "import/import.h"
 #include "util/log.h"
 #include "util/shortage.h"
+#include "util/thread.h"
 
 #define DMABUF_LARGEST (64 << 20) /* bytes: all of a dma-buf's memory is allocated */
 #define FILE_LARGEST (64 << 20)	  /* of a file on a disk */
@@ -26,13 +27,17 @@ struct kind_sample {
 	void *mapping;
 	size_t mapped; /* bytes */
 	void *first;   /* page of the sample */
+	int fd; /* -1, or a memfd: udmabuf's exporter looks for the descriptor of shared memory */
 };
 
 static void sample_kind_sample_unpin(struct import_region *region)
 {
 	struct kind_sample *s = (struct kind_sample *)region;
+	THREAD_NO_CANCEL();
 
 	munmap(s->mapping, s->mapped);
+	if (s->fd >= 0)
+		close(s->fd);
 }
 
 static const struct import_ops kind_sample_ops = { .unpin = sample_kind_sample_unpin };
@@ -121,14 +126,26 @@ static int sample_file_create(const struct import_sample_want *want)
 	return ret;
 }
 
+/* Sealed, as udmabuf wants memory. */
+static int sample_shmem_create(size_t size)
+{
+	int fd = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, (off_t)size) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
 static int sample_udmabuf_create(size_t size)
 {
-	int memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -EOPNOTSUPP;
+	int memory = sample_shmem_create(size), fd;
 
 	if (memory < 0)
-		return -errno;
-	if (!ftruncate(memory, (off_t)size) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
-		fd = udmabuf_create(memory, 0, size);
+		return memory;
+	fd = udmabuf_create(memory, 0, size);
 	close(memory);
 	return fd;
 }
@@ -143,17 +160,6 @@ static int sample_heap_create(size_t size)
 	ret = ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data) ? -errno : 0;
 	close(heap);
 	return ret ? ret : (int)data.fd;
-}
-
-static int sample_shmem_create(size_t size)
-{
-	int fd = memfd_create("climport", MFD_CLOEXEC);
-
-	if (fd >= 0 && ftruncate(fd, (off_t)size)) {
-		close(fd);
-		return -ENOMEM;
-	}
-	return fd < 0 ? -errno : fd;
 }
 
 /* A shortage says nothing about what the process can make. */
@@ -296,7 +302,9 @@ static int sample_kind_create(const struct import_sample_want *want, struct kind
 			return fd;
 	}
 	ret = sample_kind_map(want->kind, fd, s);
-	if (fd >= 0)
+	if (!ret && want->kind == IMPORT_SHMEM)
+		s->fd = fd;
+	else if (fd >= 0)
 		close(fd);
 	return ret ? ret : sample_kind_protect(want->kind, s);
 }
@@ -309,6 +317,7 @@ int import_sample_kind(const struct import_sample_want *want, struct import_regi
 	if (!s)
 		return log_errno(ENOMEM, "no memory for a sample");
 	s->mapped = sample_bytes(want);
+	s->fd = -1;
 	ret = sample_kind_create(want, s);
 	if (ret) {
 		free(s);

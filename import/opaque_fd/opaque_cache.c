@@ -175,9 +175,7 @@ void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque 
 
 static struct opaque_refusals *opaque_cache_refusals(const struct opaque_hold *hold)
 {
-	const struct opaque_source *source = hold->of->source;
-
-	return source->refusals ? source->refusals(hold->ref.pin) : NULL;
+	return hold->of->source->counts_refusals ? hold->ref.pin->data : NULL;
 }
 
 bool opaque_cache_is_due(const struct opaque_hold *hold)

@@ -47,8 +47,7 @@ struct opaque_source {
 	int (*open)(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
 	/* NULL: the memory is the host's. */
 	bool (*is_on_device)(const struct cache_pin *pin);
-	/* NULL: refusals do not count. */
-	struct opaque_refusals *(*refusals)(const struct cache_pin *pin);
+	bool counts_refusals; /* the pin's data begins with struct opaque_refusals */
 };
 
 /* The cache of a source, for all devices.  Made with the first registration, never removed. */

@@ -8,8 +8,8 @@
 #include "util/log.h"
 
 struct opaque_registered_made {
+	struct opaque_refusals refusals;       /* first */
 	struct host_registration registration; /* without being a user */
-	struct opaque_refusals refusals;
 };
 
 /* The registration was looked for first: if it ends before the pin, the pin is stale. */
@@ -44,13 +44,6 @@ static bool opaque_registered_is_current(void *unused, const struct cache_pin *p
 	return host_registration_is_current(&made->registration);
 }
 
-static struct opaque_refusals *opaque_registered_refusals(const struct cache_pin *pin)
-{
-	struct opaque_registered_made *made = pin->data;
-
-	return &made->refusals;
-}
-
 static const struct opaque_source opaque_registered_source = {
 	.cache = {
 		.pin = opaque_registered_pin,
@@ -59,7 +52,7 @@ static const struct opaque_source opaque_registered_source = {
 	},
 	.exporter = OPAQUE_BY_RM,
 	.share = IMPORT_SHARE_REGISTERED,
-	.refusals = opaque_registered_refusals,
+	.counts_refusals = true,
 };
 
 /* The program's registrations are the limit. */

@@ -89,9 +89,9 @@ static void watched_range_end(uintptr_t base, size_t size, bool was_used)
 }
 
 struct watched_made {
+	struct opaque_refusals refusals; /* first */
 	struct gdmabuf_watch watch;
 	atomic_bool was_used; /* by an import that found the registration */
-	struct opaque_refusals refusals;
 };
 
 static _Atomic size_t watched_bytes = WATCHED_BYTES; /* the program's limits */
@@ -171,13 +171,6 @@ static void watched_idle(void *unused)
 	idle_watch(&watched_watcher);
 }
 
-static struct opaque_refusals *watched_refusals(const struct cache_pin *pin)
-{
-	struct watched_made *made = pin->data;
-
-	return &made->refusals;
-}
-
 static const struct opaque_source watched_source = {
 	.cache = {
 		.pin = watched_pin,
@@ -186,7 +179,7 @@ static const struct opaque_source watched_source = {
 	},
 	.exporter = OPAQUE_BY_RM,
 	.share = IMPORT_SHARE_UNASKED,
-	.refusals = watched_refusals,
+	.counts_refusals = true,
 };
 
 static struct opaque_cache watched_cache = {

@@ -185,7 +185,7 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 static bool opaque_fd_takes_pages(unsigned int exporters)
 {
 	for (unsigned int id = 0; id < IMPORT_EXPORTERS; id++)
-		if (exporters & 1u << id && import_exporter_get(id)->has_pages)
+		if (exporters & 1u << id && !import_exporter_get(id)->has_device_memory)
 			return true;
 	return false;
 }

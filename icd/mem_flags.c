@@ -3,10 +3,6 @@
 
 #include <stddef.h>
 
-static const cl_mem_flags mem_flags_access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY |
-					     CL_MEM_WRITE_ONLY;
-static const cl_mem_flags mem_flags_host = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |
-					   CL_MEM_HOST_NO_ACCESS;
 static const cl_mem_flags mem_flags_host_ptr = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR |
 					       CL_MEM_COPY_HOST_PTR;
 
@@ -21,17 +17,11 @@ static const struct {
 	{ CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY },
 };
 
-static bool mem_flags_are_several(cl_mem_flags flags)
-{
-	return flags & (flags - 1);
-}
-
 bool mem_flags_fit(cl_mem_flags flags, cl_mem_flags parent)
 {
 	const size_t count = sizeof(mem_flags_exclusions) / sizeof(mem_flags_exclusions[0]);
 
-	if (flags & mem_flags_host_ptr || mem_flags_are_several(flags & mem_flags_access) ||
-	    mem_flags_are_several(flags & mem_flags_host))
+	if (flags & mem_flags_host_ptr || mem_flags_exclude_each_other(flags))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (parent & mem_flags_exclusions[i].parent &&
@@ -42,9 +32,9 @@ bool mem_flags_fit(cl_mem_flags flags, cl_mem_flags parent)
 
 cl_mem_flags mem_flags_inherit(cl_mem_flags flags, cl_mem_flags parent)
 {
-	if (!(flags & mem_flags_access))
-		flags |= parent & mem_flags_access;
-	if (!(flags & mem_flags_host))
-		flags |= parent & mem_flags_host;
+	if (!(flags & MEM_FLAGS_ACCESS))
+		flags |= parent & MEM_FLAGS_ACCESS;
+	if (!(flags & MEM_FLAGS_HOST))
+		flags |= parent & MEM_FLAGS_HOST;
 	return flags;
 }

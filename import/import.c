@@ -29,11 +29,11 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 		.wanted = desc->access,
 	};
 	do
-		ret = r->ops->pin(desc, r);
+		ret = r->ops->open(desc, r);
 	while (ret && shortage_retry(&retry, ret));
 	/* A descriptor's mode takes precedence over the request: reading is left of reading and writing. */
 	if (!ret && !(r->wanted & r->access)) {
-		r->ops->unpin(r);
+		r->ops->close(r);
 		ret = log_errno(EACCES,
 				"the dma-buf is to be written alone, and can only be read: %s",
 				r->read_only);
@@ -60,12 +60,12 @@ void import_region_init(struct import_region *region, const struct import_ops *o
 	};
 }
 
-static void import_driver_unpin(struct import_region *region)
+static void import_driver_close(struct import_region *region)
 {
 	(void)region;
 }
 
-static const struct import_ops import_driver_ops = { .unpin = import_driver_unpin };
+static const struct import_ops import_driver_ops = { .close = import_driver_close };
 
 int import_of_driver(size_t size, size_t room, struct import_region **region)
 {
@@ -89,7 +89,7 @@ void import_put(struct import_region *region)
 		return;
 	if (region->opaque)
 		region->opaque->put(region->opaque);
-	region->ops->unpin(region);
+	region->ops->close(region);
 	free(region);
 }
 

@@ -65,11 +65,11 @@ enum import_edge { IMPORT_BEGIN, IMPORT_END };
  * in import.c.  No lock is held around any call.
  */
 struct import_ops {
-	/* Fills region->addr, fd and access.  Undone by unpin. */
-	int (*pin)(const struct import_desc *desc, struct import_region *region);
-	void (*unpin)(struct import_region *region);
+	/* Fills region->addr, fd and access.  Undone by close. */
+	int (*open)(const struct import_desc *desc, struct import_region *region);
+	void (*close)(struct import_region *region);
 
-	/* Optional: the application has released the import; before unpin, or not at all. */
+	/* Optional: the application has released the import; before close, or not at all. */
 	void (*released)(struct import_region *region);
 
 	/*

@@ -12,15 +12,15 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-#define IDLE_LINGER_MS 1000 /* without a watcher that watches, and without callers */
+#define IDLE_LINGER_MS 1000 /* without a task that is wanted, and without callers */
 #define IDLE_EXIT_MS 1000
 
 static void idle_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(idle_lock, LOCK_LAST, idle_in_child); /* all below */
 static pthread_cond_t idle_changed = PTHREAD_COND_INITIALIZER;
-static struct list watchers GUARDED_BY(idle_lock) = LIST_INIT(watchers);
-static struct idle_watcher *ticking GUARDED_BY(idle_lock); /* whose tick runs; NULL: none */
+static struct list tasks GUARDED_BY(idle_lock) = LIST_INIT(tasks);
+static struct idle_task *ticking GUARDED_BY(idle_lock); /* whose tick runs; NULL: none */
 static bool started GUARDED_BY(idle_lock);
 static pthread_t idle_thread GUARDED_BY(idle_lock); /* if one is ticking */
 static bool ending GUARDED_BY(idle_lock);  /* the process exits: the next pass is the last */
@@ -36,12 +36,12 @@ static pthread_key_t idle_key;	      /* idle_tag() of the process in which the t
 /* Of a thread whose end was counted.  Not the key's: sanitizers end before a key's last value. */
 static _Thread_local bool idle_has_ended;
 
-/* The watcher behind @w, the first for NULL; NULL: no more. */
-static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idle_lock)
+/* The task behind @task, the first for NULL; NULL: no more. */
+static struct idle_task *idle_next(const struct idle_task *task) REQUIRES(idle_lock)
 {
-	struct list *link = w ? w->link.next : watchers.next;
+	struct list *link = task ? task->link.next : tasks.next;
 
-	return link == &watchers ? NULL : container_of(link, struct idle_watcher, link);
+	return link == &tasks ? NULL : container_of(link, struct idle_task, link);
 }
 
 /* In a tick, that is: the application's callbacks may be called there, and fork or exit. */
@@ -71,13 +71,13 @@ static void idle_count_caller(void) REQUIRES(idle_lock)
 		idle_callers++;
 }
 
-/* The idle thread is the parent's, and so is the work of the watchers.  A caller stays a caller. */
+/* The idle thread is the parent's, and so is the work of the tasks.  A caller stays a caller. */
 static void idle_in_child(struct lock *lock)
 {
 	(void)lock;
 	pthread_cond_init(&idle_changed, NULL);
-	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
-		w->watching = false;
+	for (struct idle_task *task = idle_next(NULL); task; task = idle_next(task))
+		task->is_wanted = false;
 	started = false;
 	ticking = NULL;
 	idle_callers = 0;
@@ -95,8 +95,8 @@ static void idle_look(void) REQUIRES(idle_lock)
 
 static bool idle_any(void) REQUIRES(idle_lock)
 {
-	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
-		if (w->watching)
+	for (struct idle_task *task = idle_next(NULL); task; task = idle_next(task))
+		if (task->is_wanted)
 			return !stopped;
 	return false;
 }
@@ -109,53 +109,53 @@ static long long idle_now(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-static void idle_end_tick(struct idle_watcher *w, bool again) REQUIRES(idle_lock)
+static void idle_end_tick(struct idle_task *task, bool again) REQUIRES(idle_lock)
 {
 	ticking = NULL;
-	w->ticks++;
-	w->watching |= again;
+	task->ticks++;
+	task->is_wanted |= again;
 	pthread_cond_broadcast(&idle_changed);
 }
 
 static int idle_start(void) REQUIRES(idle_lock);
 
 /* A callback of the application's has ended the thread.  A new thread does what the tick has left. */
-static void idle_leave_tick(void *w)
+static void idle_leave_tick(void *task)
 {
 	lock_acquire(&idle_lock);
-	idle_end_tick(w, true);
+	idle_end_tick(task, true);
 	started = false;
 	idle_start();
 	lock_release(&idle_lock);
 }
 
-static void idle_tick(struct idle_watcher *w) REQUIRES(idle_lock)
+static void idle_tick(struct idle_task *task) REQUIRES(idle_lock)
 {
 	bool again;
 
-	w->watching = false;
-	w->due = idle_now() + w->period_ms;
-	ticking = w;
+	task->is_wanted = false;
+	task->due = idle_now() + task->period_ms;
+	ticking = task;
 	lock_release(&idle_lock);
-	pthread_cleanup_push(idle_leave_tick, w);
-	again = w->tick();
+	pthread_cleanup_push(idle_leave_tick, task);
+	again = task->tick();
 	pthread_cleanup_pop(0);
 	lock_acquire(&idle_lock);
-	idle_end_tick(w, again);
+	idle_end_tick(task, again);
 }
 
 static long long idle_next_due(void) REQUIRES(idle_lock)
 {
 	long long due = LLONG_MAX;
 
-	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
-		if (w->watching && w->due < due)
-			due = w->due;
+	for (struct idle_task *task = idle_next(NULL); task; task = idle_next(task))
+		if (task->is_wanted && task->due < due)
+			due = task->due;
 	return due;
 }
 
 /*
- * Sleeps for a millisecond, or until a watcher is due or a new watcher may be due earlier.  The sleep
+ * Sleeps for a millisecond, or until a task is due or a new task may be due earlier.  The sleep
  * ends for idle_call().
  */
 static void idle_sleep(void) REQUIRES(idle_lock)
@@ -191,9 +191,9 @@ static void idle_pass(void) REQUIRES(idle_lock)
 {
 	bool is_last = ending;
 
-	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
-		if (w->watching && !stopped && w->due <= idle_now())
-			idle_tick(w);
+	for (struct idle_task *task = idle_next(NULL); task; task = idle_next(task))
+		if (task->is_wanted && !stopped && task->due <= idle_now())
+			idle_tick(task);
 	stopped |= is_last;
 	if (is_last)
 		pthread_cond_broadcast(&idle_changed);
@@ -215,7 +215,7 @@ static void *idle_run(void *unused)
 }
 
 /*
- * Drivers end in exit handlers that are older than idle_stop(): what watchers have left is done
+ * Drivers end in exit handlers that are older than idle_stop(): what tasks have left is done
  * before.  A driver that blocks the idle thread delays the exit by a second at most.
  */
 static void idle_stop(void)
@@ -225,8 +225,8 @@ static void idle_stop(void)
 	lock_acquire(&idle_lock);
 	idle_look();
 	ending = true;
-	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
-		w->due = 0;
+	for (struct idle_task *task = idle_next(NULL); task; task = idle_next(task))
+		task->due = 0;
 	pthread_cond_broadcast(&idle_changed);
 	while (started && (ticking || idle_any()) && !idle_is_self())
 		if (lock_wait(&idle_lock, &idle_changed, &limit))
@@ -318,25 +318,25 @@ int idle_prepare(void)
 	return error ? idle_log(error) : 0;
 }
 
-static void idle_add(struct idle_watcher *w) REQUIRES(idle_lock)
+static void idle_add(struct idle_task *task) REQUIRES(idle_lock)
 {
-	if (!w->link.next)
-		list_add(&watchers, &w->link);
-	if (w->watching)
+	if (!task->link.next)
+		list_add(&tasks, &task->link);
+	if (task->is_wanted)
 		return;
-	w->watching = true;
-	w->due = w->period_ms ? idle_now() + w->period_ms : 0;
+	task->is_wanted = true;
+	task->due = task->period_ms ? idle_now() + task->period_ms : 0;
 	pthread_cond_broadcast(&idle_changed);
 }
 
-bool idle_watch(struct idle_watcher *watcher)
+bool idle_request(struct idle_task *task)
 {
 	static atomic_bool is_logged;
 	int error;
 
 	lock_acquire(&idle_lock);
 	idle_look();
-	idle_add(watcher);
+	idle_add(task);
 	error = idle_start();
 	idle_count_caller();
 	lock_release(&idle_lock);
@@ -345,27 +345,27 @@ bool idle_watch(struct idle_watcher *watcher)
 	return !error;
 }
 
-static bool idle_will_tick(const struct idle_watcher *w) REQUIRES(idle_lock)
+static bool idle_will_tick(const struct idle_task *task) REQUIRES(idle_lock)
 {
-	return started && !stopped && (w->watching || ticking == w);
+	return started && !stopped && (task->is_wanted || ticking == task);
 }
 
 /*
  * A tick in progress began too early, perhaps: the next tick is the one to wait for.  The idle
  * thread, in a callback of a driver's, cannot wait for itself.
  */
-void idle_call(struct idle_watcher *watcher, unsigned int ms)
+void idle_call(struct idle_task *task, unsigned int ms)
 {
 	const struct timespec limit = thread_time_in(ms);
 	unsigned long ticks;
 
 	lock_acquire(&idle_lock);
 	idle_look();
-	if (watcher->watching)
+	if (task->is_wanted)
 		idle_start();
-	ticks = watcher->ticks + (ticking == watcher ? 2 : 1);
-	while (watcher->ticks < ticks && idle_will_tick(watcher)) {
-		watcher->due = 0;
+	ticks = task->ticks + (ticking == task ? 2 : 1);
+	while (task->ticks < ticks && idle_will_tick(task)) {
+		task->due = 0;
 		pthread_cond_broadcast(&idle_changed);
 		if (idle_is_self() || lock_wait(&idle_lock, &idle_changed, &limit))
 			break;

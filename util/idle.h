@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idle thread calls the ticks of watchers, each millisecond or less often, while a watcher
- * watches: to close rows of kernels, to look after commands that are overdue, to do what a callback
+ * The idle thread calls the ticks of tasks, each millisecond or less often, while a task
+ * is wanted: to close rows of kernels, to look after commands that are overdue, to do what a callback
  * of the driver's may not, and to give up what nobody uses.  The process has at most one idle thread,
- * libclimport's: from the first idle_watch() or idle_prepare() on, as long as a watcher watches or a
+ * libclimport's: from the first idle_request() or idle_prepare() on, as long as a task is wanted or a
  * thread lives that has called one of the two.
  *
  * A tick calls drivers, which may block in an enqueue until earlier commands are done.  Such
@@ -18,25 +18,25 @@
 #include "util/shared.h"
 
 /* Static storage. */
-struct idle_watcher {
+struct idle_task {
 	bool (*tick)(void);	/* returns whether a next tick is needed */
 	unsigned int period_ms; /* 0: at once */
-	bool watching;		/* idle.c's, as all below */
+	bool is_wanted;		/* idle.c's, as all below */
 	long long due;		/* milliseconds */
 	unsigned long ticks;	/* that have ended */
-	struct list link;	/* next is NULL before the first idle_watch() */
+	struct list link;	/* next is NULL before the first idle_request() */
 };
 
 /**
- * idle_watch - have a watcher's tick called on the idle thread
+ * idle_request - have a task's tick called on the idle thread
  *
  * The first call comes within the period.  When the process exits, ticks that are still to come are
  * called once before drivers end, and no tick later.
  *
  * Returns false, logged once, if the thread cannot be started: the call comes after the next
- * idle_watch() or idle_prepare() that can start the thread.
+ * idle_request() or idle_prepare() that can start the thread.
  */
-bool idle_watch(struct idle_watcher *watcher);
+bool idle_request(struct idle_task *task);
 
 /**
  * idle_prepare - start the idle thread where an error can still be answered
@@ -48,10 +48,10 @@ bool idle_watch(struct idle_watcher *watcher);
 int idle_prepare(void);
 
 /*
- * Has the tick of a watcher called now.  Waits for the end of the tick, @ms at most: the tick may
+ * Has the tick of a task called now.  Waits for the end of the tick, @ms at most: the tick may
  * wait for the caller.  On the idle thread, in a tick, there is no wait.
  */
-void idle_call(struct idle_watcher *watcher, unsigned int ms);
+void idle_call(struct idle_task *task, unsigned int ms);
 
 /* False: the thread could not be started, or the process exits: nothing calls ticks. */
 bool idle_is_running(void);

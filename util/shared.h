@@ -10,7 +10,7 @@
 #define lock_gate climport_private_lock_gate
 #define lock_acquire_in_fork climport_private_lock_acquire_in_fork
 #define lock_wait climport_private_lock_wait
-#define idle_watch climport_private_idle_watch
+#define idle_request climport_private_idle_request
 #define idle_prepare climport_private_idle_prepare
 #define idle_call climport_private_idle_call
 #define idle_is_running climport_private_idle_is_running

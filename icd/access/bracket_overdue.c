@@ -124,8 +124,7 @@ static bool bracket_overdue_tick(void)
 
 bool bracket_overdue_add(struct bracket *b)
 {
-	static struct idle_watcher watcher = { .tick = bracket_overdue_tick,
-					       .period_ms = PERIOD_MS };
+	static struct idle_task task = { .tick = bracket_overdue_tick, .period_ms = PERIOD_MS };
 	static atomic_bool is_watched;
 	bool is_first;
 
@@ -135,7 +134,7 @@ bool bracket_overdue_add(struct bracket *b)
 	bracket_overdue_append(b);
 	lock_release(&bracket_overdue_lock);
 	if (is_first || !atomic_load(&is_watched))
-		atomic_store(&is_watched, idle_watch(&watcher));
+		atomic_store(&is_watched, idle_request(&task));
 	return atomic_load(&is_watched);
 }
 

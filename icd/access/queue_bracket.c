@@ -157,7 +157,7 @@ static bool queue_bracket_tick(void)
 	return queue_bracket_any();
 }
 
-static struct idle_watcher queue_bracket_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
+static struct idle_task queue_bracket_task = { .tick = queue_bracket_tick, .period_ms = 1 };
 
 void queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *marker)
 {
@@ -176,9 +176,9 @@ static void queue_bracket_open(struct queue_bracket *q, const struct memobj_list
 {
 	if (!queue_is_in_order(q->queue))
 		return;
-	/* Counted before idle_watch(): the idle thread stops when the count is 0. */
+	/* Counted before idle_request(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
-	if (atomic_load(&forbidden) || !idle_watch(&queue_bracket_watcher) ||
+	if (atomic_load(&forbidden) || !idle_request(&queue_bracket_task) ||
 	    bracket_open(q->queue, imports, ACCESS_BOTH | ACCESS_IN_ORDER, 0, NULL, &q->open))
 		atomic_fetch_sub(&queue_bracket_count, 1);
 }

@@ -145,7 +145,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(call->context);
-	cl_int err = CL_SUCCESS, hole = CL_SUCCESS;
+	cl_int err = CL_SUCCESS, fault = CL_SUCCESS;
 	struct properties properties;
 	struct context_import how;
 	enum import_type type;
@@ -161,7 +161,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	}
 	type = properties_type(call->properties);
 	if (!context_get_import(context, type, &how))
-		hole = import_memory_ask(context, call, type, &how);
+		fault = import_memory_ask(context, call, type, &how);
 	if (how.ops && !how.ops->create)
 		native_import_find(context, how.ops, native);
 	if (native->call)
@@ -177,7 +177,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	if (!err)
 		err = size_check(call->size);
 	if (!err)
-		err = hole;
+		err = fault; /* of the memory, behind faults of the arguments */
 	if (!err && (!how.ops || !how.ops->create))
 		err = import_memory_refuse(&how, type);
 	if (err)

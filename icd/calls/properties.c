@@ -3,11 +3,9 @@
 
 #include <stdbool.h>
 
+#include "icd/mem_flags.h"
 #include "util/cl_names.h"
 #include "util/log.h"
-
-#define DEVICE_FLAGS (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY)
-#define HOST_FLAGS (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)
 
 #define ON_ANDROID "is not supported: Android's hardware buffers exist on Android alone"
 
@@ -131,19 +129,19 @@ enum import_type properties_type(const cl_import_properties_arm *list)
 
 cl_int flags_parse(cl_mem_flags flags, cl_mem_flags *effective)
 {
-	const cl_mem_flags device = flags & DEVICE_FLAGS, host = flags & HOST_FLAGS;
+	cl_mem_flags others;
 
 	flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR; /* "this flag has no effect, it is ignored" */
-	if (flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)) {
-		log_error("an import cannot have the flags %s",
-			  cl_mem_flags_names(flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)));
+	others = flags & ~(MEM_FLAGS_ACCESS | MEM_FLAGS_HOST);
+	if (others) {
+		log_error("an import cannot have the flags %s", cl_mem_flags_names(others));
 		return CL_INVALID_VALUE;
 	}
-	if (device & (device - 1) || host & (host - 1)) { /* more than one */
+	if (mem_flags_exclude_each_other(flags)) {
 		log_error("the flags %s exclude each other", cl_mem_flags_names(flags));
 		return CL_INVALID_VALUE;
 	}
-	*effective = device ? flags : flags | CL_MEM_READ_WRITE;
+	*effective = flags & MEM_FLAGS_ACCESS ? flags : flags | CL_MEM_READ_WRITE;
 	return CL_SUCCESS;
 }
 
@@ -160,5 +158,5 @@ cl_mem_flags flags_restrict(cl_mem_flags flags, unsigned int access)
 {
 	if (!(flags_access(flags) & ~access))
 		return flags;
-	return (flags & ~(cl_mem_flags)DEVICE_FLAGS) | CL_MEM_READ_ONLY;
+	return (flags & ~MEM_FLAGS_ACCESS) | CL_MEM_READ_ONLY;
 }

@@ -93,7 +93,7 @@ static bool memobj_part_tick(void)
 	return false;
 }
 
-static struct idle_watcher memobj_part_watcher = { .tick = memobj_part_tick };
+static struct idle_task memobj_part_task = { .tick = memobj_part_tick };
 
 static unsigned int memobj_parts_waiting(void)
 {
@@ -109,7 +109,7 @@ static bool memobj_parts_give_up(uint32_t count)
 
 	(void)count;
 	if (memobj_parts_waiting())
-		idle_call(&memobj_part_watcher, MEMOBJ_PART_SHORT_PATIENCE_MS);
+		idle_call(&memobj_part_task, MEMOBJ_PART_SHORT_PATIENCE_MS);
 	return atomic_load(&memobj_parts_ended) != ended;
 }
 
@@ -124,7 +124,7 @@ static void memobj_part_destroy_late(struct memobj_part *part)
 	memobj_parts_late = part;
 	lock_release(&memobj_part_lock);
 	shortage_add_giver(&memobj_parts_giver);
-	idle_watch(&memobj_part_watcher);
+	idle_request(&memobj_part_task);
 }
 
 /*
@@ -216,7 +216,7 @@ static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *arg)
 static cl_int memobj_part_prepare(void)
 {
 	if (memobj_parts_waiting() >= MEMOBJ_PARTS_LATE)
-		idle_call(&memobj_part_watcher, MEMOBJ_PART_PATIENCE_MS);
+		idle_call(&memobj_part_task, MEMOBJ_PART_PATIENCE_MS);
 	return error_to_cl(idle_prepare());
 }
 

@@ -11,76 +11,76 @@
 
 #define ORIGIN_BUCKETS 4096
 
-struct origin_record {
-	struct origin_record *next; /* in the bucket */
+struct origin_entry {
+	struct origin_entry *next; /* in the bucket */
 	ino_t inode;
 	struct origin origin;
 	bool used;
 };
 
 LOCK_DEFINE(origin_lock, LOCK_LAST); /* the three below */
-static struct origin_record origin_ring[ORIGINS] GUARDED_BY(origin_lock);
-static struct origin_record *origin_buckets[ORIGIN_BUCKETS] GUARDED_BY(origin_lock);
+static struct origin_entry origin_ring[ORIGINS] GUARDED_BY(origin_lock);
+static struct origin_entry *origin_buckets[ORIGIN_BUCKETS] GUARDED_BY(origin_lock);
 static unsigned int origin_oldest GUARDED_BY(origin_lock);
 atomic_bool origin_any;
 
-static struct origin_record **origin_bucket_of(ino_t inode) REQUIRES(origin_lock)
+static struct origin_entry **origin_bucket_of(ino_t inode) REQUIRES(origin_lock)
 {
 	return &origin_buckets[inode % ORIGIN_BUCKETS];
 }
 
-static struct origin_record *origin_find_inode(ino_t inode) REQUIRES(origin_lock)
+static struct origin_entry *origin_find_inode(ino_t inode) REQUIRES(origin_lock)
 {
-	struct origin_record *record = *origin_bucket_of(inode);
+	struct origin_entry *entry = *origin_bucket_of(inode);
 
-	while (record && record->inode != inode)
-		record = record->next;
-	return record;
+	while (entry && entry->inode != inode)
+		entry = entry->next;
+	return entry;
 }
 
 /* A new dma-buf replaces the oldest. */
-static struct origin_record *origin_take(ino_t inode) REQUIRES(origin_lock)
+static struct origin_entry *origin_take(ino_t inode) REQUIRES(origin_lock)
 {
-	struct origin_record *record = &origin_ring[origin_oldest++ % ORIGINS];
-	struct origin_record **link = origin_bucket_of(record->inode);
+	struct origin_entry *entry = &origin_ring[origin_oldest++ % ORIGINS];
+	struct origin_entry **link = origin_bucket_of(entry->inode);
 
-	while (record->used && *link != record)
+	while (entry->used && *link != entry)
 		link = &(*link)->next;
-	if (record->used)
-		*link = record->next;
-	record->used = true;
+	if (entry->used)
+		*link = entry->next;
+	entry->used = true;
 	atomic_store_explicit(&origin_any, true, memory_order_relaxed);
-	record->inode = inode;
-	record->next = *origin_bucket_of(inode);
-	*origin_bucket_of(inode) = record;
-	return record;
+	entry->inode = inode;
+	entry->next = *origin_bucket_of(inode);
+	*origin_bucket_of(inode) = entry;
+	return entry;
 }
 
 void origin_add(const struct descriptor_id *id, const struct origin *origin)
 {
-	struct origin_record *record;
+	struct origin_entry *entry;
 
 	if (!origin->buffer_id)
 		return;
 	lock_acquire(&origin_lock);
-	record = origin_find_inode(id->inode);
-	if (!record)
-		record = origin_take(id->inode);
-	record->origin = *origin;
+	entry = origin_find_inode(id->inode);
+	if (!entry)
+		entry = origin_take(id->inode);
+	entry->origin = *origin;
 	lock_release(&origin_lock);
 }
 
 int origin_find_kept(const struct descriptor_id *id, uintptr_t *address)
 {
 	struct origin origin = { 0 };
-	const struct origin_record *record;
+	const struct origin_entry *entry;
 
 	lock_acquire(&origin_lock);
-	record = origin_find_inode(id->inode);
-	if (record)
-		origin = record->origin;
+	entry = origin_find_inode(id->inode);
+	if (entry)
+		origin = entry->origin;
 	lock_release(&origin_lock);
-	if (!record)
+	if (!entry)
 		return -ENOENT;
 	if (cuda_buffer_id(origin.inside) != origin.buffer_id)
 		return log_errno(ENODEV,

@@ -100,7 +100,7 @@ static int dmabuf_map_region(struct import_region *region, bool optional)
 	return log_errno(EOPNOTSUPP, "the exporter of the dma-buf supports no CPU mapping: %m");
 }
 
-static int dmabuf_pin(const struct import_desc *desc, struct import_region *region)
+static int dmabuf_open(const struct import_desc *desc, struct import_region *region)
 {
 	THREAD_NO_CANCEL();
 	int fd = -1, ret = dmabuf_read_descriptor(desc->memory, &fd);
@@ -123,7 +123,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	return ret;
 }
 
-static void dmabuf_unpin(struct import_region *region)
+static void dmabuf_close(struct import_region *region)
 {
 	THREAD_NO_CANCEL();
 
@@ -197,8 +197,8 @@ static short dmabuf_ready_events(unsigned int access)
 }
 
 const struct import_ops import_dmabuf_ops = {
-	.pin = dmabuf_pin,
-	.unpin = dmabuf_unpin,
+	.open = dmabuf_open,
+	.close = dmabuf_close,
 	.sync = dmabuf_sync,
 	.check_access = dmabuf_check_access,
 	.ready_events = dmabuf_ready_events,

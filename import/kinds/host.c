@@ -93,7 +93,7 @@ static int host_unaligned_add(struct import_region *region)
 	return ret;
 }
 
-static void host_unpin(struct import_region *region)
+static void host_close(struct import_region *region)
 {
 	if (host_is_aligned(region))
 		return;
@@ -104,7 +104,7 @@ static void host_unpin(struct import_region *region)
 	lock_release(&unaligned_lock);
 }
 
-static int host_pin(const struct import_desc *desc, struct import_region *region)
+static int host_open(const struct import_desc *desc, struct import_region *region)
 {
 	int ret =
 		maps_check(desc->memory, desc->size, desc->access, &region->access, &region->kinds);
@@ -117,7 +117,7 @@ static int host_pin(const struct import_desc *desc, struct import_region *region
 }
 
 const struct import_ops import_host_ops = {
-	.pin = host_pin,
-	.unpin = host_unpin,
-	.released = host_unpin,
+	.open = host_open,
+	.close = host_close,
+	.released = host_close,
 };

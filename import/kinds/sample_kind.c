@@ -30,7 +30,7 @@ struct kind_sample {
 	int fd; /* -1, or a memfd: udmabuf's exporter looks for the descriptor of shared memory */
 };
 
-static void sample_kind_sample_unpin(struct import_region *region)
+static void sample_kind_close(struct import_region *region)
 {
 	struct kind_sample *s = (struct kind_sample *)region;
 	THREAD_NO_CANCEL();
@@ -40,7 +40,7 @@ static void sample_kind_sample_unpin(struct import_region *region)
 		close(s->fd);
 }
 
-static const struct import_ops kind_sample_ops = { .unpin = sample_kind_sample_unpin };
+static const struct import_ops kind_sample_ops = { .close = sample_kind_close };
 
 /* Whole pages. */
 static size_t sample_bytes(const struct import_sample_want *want)

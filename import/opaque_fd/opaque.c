@@ -19,10 +19,10 @@
 #include "util/shortage.h"
 #include "util/thread.h"
 
-/* Kept buffers: parts of the process's limit of descriptors. */
-#define OPAQUE_ALLOCATED_PART 16u
+/* Kept buffers: shares of the process's limit of descriptors. */
+#define OPAQUE_ALLOCATED_SHARE 16u
 #define OPAQUE_ALLOCATED_MOST 64u
-#define OPAQUE_REGISTERED_PART 8u
+#define OPAQUE_REGISTERED_SHARE 8u
 
 /* What an import keeps.  A descriptor is for the call that makes the driver's buffer. */
 struct opaque_kept {
@@ -337,9 +337,9 @@ unsigned int import_share_most(enum import_share share)
 	case IMPORT_SHARE_UNASKED:
 		return opaque_watched_most_idle();
 	case IMPORT_SHARE_ALLOCATED:
-		return descriptor_share(OPAQUE_ALLOCATED_PART, OPAQUE_ALLOCATED_MOST);
+		return descriptor_share(OPAQUE_ALLOCATED_SHARE, OPAQUE_ALLOCATED_MOST);
 	default:
-		return descriptor_share(OPAQUE_REGISTERED_PART, UINT32_MAX);
+		return descriptor_share(OPAQUE_REGISTERED_SHARE, UINT32_MAX);
 	}
 }
 

@@ -123,7 +123,7 @@ static bool opaque_cache_tick(void)
 	return false;
 }
 
-static struct idle_watcher opaque_cache_watcher = { .tick = opaque_cache_tick };
+static struct idle_task opaque_cache_task = { .tick = opaque_cache_tick };
 
 /* A tick takes the mark of a cache first, and ends the registrations then. */
 bool opaque_cache_is_ending(struct opaque_cache *of)
@@ -135,7 +135,7 @@ bool opaque_cache_is_ending(struct opaque_cache *of)
 static void opaque_cache_tidy_later(struct opaque_cache *of)
 {
 	atomic_store(&of->is_untidy, true);
-	idle_watch(&opaque_cache_watcher);
+	idle_request(&opaque_cache_task);
 }
 
 void opaque_cache_put(struct opaque_hold *hold)
@@ -206,7 +206,7 @@ int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid,
 static void opaque_cache_tidy_by_idle(struct opaque_cache *of)
 {
 	opaque_cache_tidy_later(of);
-	idle_call(&opaque_cache_watcher, OPAQUE_CACHE_PATIENCE_MS);
+	idle_call(&opaque_cache_task, OPAQUE_CACHE_PATIENCE_MS);
 }
 
 void opaque_cache_drop_stale_by_idle(struct opaque_cache *of, uintptr_t address, size_t size)

@@ -99,7 +99,7 @@ static _Atomic uint32_t watched_entries = WATCHED_ENTRIES;
 
 static bool watched_tick(void);
 
-static struct idle_watcher watched_watcher = {
+static struct idle_task watched_task = {
 	.tick = watched_tick,
 	.period_ms = WATCHED_PERIOD_MS,
 };
@@ -118,7 +118,7 @@ static void watched_pages(uintptr_t address, size_t size, uintptr_t *base, size_
  */
 static int watched_start(uintptr_t base, size_t size, struct watched_made *made)
 {
-	if (!idle_watch(&watched_watcher))
+	if (!idle_request(&watched_task))
 		return -EAGAIN;
 	return gdmabuf_watch_begin(base, size, &made->watch);
 }
@@ -168,7 +168,7 @@ static void watched_unpin(void *unused, const struct cache_pin *pin)
 static void watched_idle(void *unused)
 {
 	(void)unused;
-	idle_watch(&watched_watcher);
+	idle_request(&watched_task);
 }
 
 static const struct opaque_source watched_source = {
@@ -228,8 +228,8 @@ void opaque_watched_drop_idle(void)
 	if (!stats.bytes_idle && !opaque_cache_is_ending(&watched_cache))
 		return;
 	atomic_store(&watched_drops, true);
-	idle_watch(&watched_watcher);
-	idle_call(&watched_watcher, WATCHED_PATIENCE_MS);
+	idle_request(&watched_task);
+	idle_call(&watched_task, WATCHED_PATIENCE_MS);
 }
 
 void opaque_watched_invalidate(uintptr_t address, size_t size)
@@ -241,7 +241,7 @@ void opaque_watched_set_limits(uint64_t bytes, uint64_t entries)
 {
 	atomic_store(&watched_bytes, bytes < WATCHED_BYTES ? bytes : WATCHED_BYTES);
 	atomic_store(&watched_entries, entries < WATCHED_ENTRIES ? entries : WATCHED_ENTRIES);
-	idle_call(&watched_watcher, WATCHED_PATIENCE_MS);
+	idle_call(&watched_task, WATCHED_PATIENCE_MS);
 }
 
 bool opaque_watched_make_room(uint32_t count)
@@ -309,7 +309,7 @@ int opaque_watched_get(uintptr_t address, size_t size, struct opaque_hold *hold)
 	if (!ret)
 		ret = opaque_cache_get(&watched_cache, address, size, NULL, hold);
 	if (!ret)
-		idle_watch(&watched_watcher); /* the last tick may have seen no entry */
+		idle_request(&watched_task); /* the last tick may have seen no entry */
 	return ret;
 }
 

@@ -34,7 +34,7 @@ struct sample {
 	struct cuda_memory memory;
 };
 
-static void sample_unpin(struct import_region *region)
+static void sample_close(struct import_region *region)
 {
 	struct sample *s = (struct sample *)region;
 	THREAD_NO_CANCEL();
@@ -42,7 +42,7 @@ static void sample_unpin(struct import_region *region)
 	cuda_free(&s->memory);
 }
 
-static const struct import_ops sample_ops = { .unpin = sample_unpin };
+static const struct import_ops sample_ops = { .close = sample_close };
 
 static int sample_of_cuda(const unsigned char *uuid, size_t size, enum cuda_kind kind,
 			  struct import_region **region)

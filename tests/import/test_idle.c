@@ -34,12 +34,12 @@ static bool idle_has_ticked(void *unused)
 	return idle_ticks > 0;
 }
 
-static struct idle_watcher counter = { .tick = idle_count, .period_ms = 1 };
+static struct idle_task counter = { .tick = idle_count, .period_ms = 1 };
 
 static void idle_start_counter(void *unused)
 {
 	(void)unused;
-	EXPECT(idle_watch(&counter));
+	EXPECT(idle_request(&counter));
 }
 
 static const struct thread_creator *idle_creator;
@@ -206,12 +206,12 @@ static bool idle_sleeps(void *unused)
 	return idle_thread_sleeps((int)process_find_thread(NAME));
 }
 
-static struct idle_watcher idle_blocker = { .tick = idle_block, .period_ms = 1 },
-			   idle_late = { .tick = idle_count, .period_ms = NEVER_MS };
+static struct idle_task idle_blocker = { .tick = idle_block, .period_ms = 1 },
+			idle_late = { .tick = idle_count, .period_ms = NEVER_MS };
 
 static const struct idle_state {
 	const char *name;
-	struct idle_watcher *watcher;
+	struct idle_task *task;
 	bool (*is_reached)(void *unused);
 } idle_states[] = {
 	{ "in_tick", &idle_blocker, idle_has_ticked },
@@ -233,7 +233,7 @@ static void idle_clone(void)
 	int status = -1;
 	pid_t child;
 
-	EXPECT(idle_watch(idle_state->watcher));
+	EXPECT(idle_request(idle_state->task));
 	EXPECT(process_settles(idle_state->is_reached, NULL));
 	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (!child)
@@ -260,7 +260,7 @@ static bool idle_leave(void)
 	return false;
 }
 
-static struct idle_watcher leaver = { .tick = idle_leave, .period_ms = 1 };
+static struct idle_task leaver = { .tick = idle_leave, .period_ms = 1 };
 
 static bool idle_has_ticked_twice(void *unused)
 {
@@ -270,7 +270,7 @@ static bool idle_has_ticked_twice(void *unused)
 
 static void idle_left(void)
 {
-	EXPECT(idle_watch(&leaver));
+	EXPECT(idle_request(&leaver));
 	EXPECT(process_settles(idle_has_ticked_twice, NULL));
 }
 
@@ -305,12 +305,12 @@ static bool idle_once(void)
 	return false;
 }
 
-static struct idle_watcher single = { .tick = idle_once, .period_ms = 1 };
+static struct idle_task single = { .tick = idle_once, .period_ms = 1 };
 
 static void idle_tick_once(void)
 {
 	idle_ticks = 0;
-	EXPECT(idle_watch(&single));
+	EXPECT(idle_request(&single));
 	EXPECT(process_settles(idle_has_ticked, NULL));
 }
 
@@ -421,7 +421,7 @@ TEST(idle_refused, "The idle thread needs no new thread for later ticks.")
 static void idle_called_late(void)
 {
 	idle_set_stack(IDLE_HUGE_STACK);
-	EXPECT(!idle_watch(&single));
+	EXPECT(!idle_request(&single));
 	EXPECT(!idle_is_running());
 	idle_call(&single, NEVER_MS);
 	EXPECT_EQ(idle_ticks, 0);

@@ -420,7 +420,7 @@ static bool watched_block(void)
 	return false;
 }
 
-static struct idle_watcher watched_blocker = { .tick = watched_block };
+static struct idle_task watched_blocker = { .tick = watched_block };
 
 /* The idle thread goes on when the program waits. */
 static void *watched_unblock(void *unused)
@@ -464,7 +464,7 @@ static void watched_wait_for_end(void)
 	EXPECT(watched_register(p, SIZE));
 	import = driver_get(p, SIZE);
 	opaque_watched_invalidate(p, SIZE);
-	EXPECT(idle_watch(&watched_blocker));
+	EXPECT(idle_request(&watched_blocker));
 	while (!atomic_load(&watched_blocks))
 		sched_yield();
 	driver_put(&import);

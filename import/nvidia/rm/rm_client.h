@@ -4,8 +4,8 @@
  *
  * A process has one client, made at the first use.  A child makes its own: RM would answer on the
  * inherited descriptor, for the parent's objects.  If the program closes the descriptor, the client
- * is gone with all of its objects, and the next use makes another.  The record of a client is never
- * freed, since threads may read the record.
+ * is gone with all of its objects, and the next use makes another.  A struct rm_client is never
+ * freed, since threads may read it.
  */
 #ifndef IMPORT_NVIDIA_RM_RM_CLIENT_H
 #define IMPORT_NVIDIA_RM_RM_CLIENT_H

@@ -17,7 +17,7 @@ struct rm_device {
 	bool is_retired; /* RM has freed the device; of the thread that makes a device */
 };
 
-/* The process's record of the device.  Never freed.  0 or a negative errno, logged. */
+/* The device of the process's client.  Never freed.  0 or a negative errno, logged. */
 int rm_device_get(const unsigned char uuid[RM_UUID_SIZE], struct rm_device **device);
 
 /* Host pages, pinned, as an object of the device; rm_device_free() ends the object. */

@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -66,12 +65,8 @@ struct procmap_query_v1 {
  * hole that the check is about.
  */
 struct query_file {
-	atomic_int fd; /* 0: not open */
-	/*
-	 * Of @fd.  Wrong for a moment while two threads open the file, which is then opened again.
-	 */
-	_Atomic dev_t device;
-	_Atomic ino_t inode;
+	atomic_int fd;	  /* 0: not open */
+	atomic_int owner; /* the process; set before @fd */
 };
 
 static struct query_file *query_file; /* NULL: /proc/self/maps is read as text */
@@ -94,33 +89,34 @@ static int maps_query_fd_open(void)
 	return other;
 }
 
-/* Opens the maps anew unless a thread already replaced @stale. */
+/*
+ * Opens the maps anew unless a thread already replaced @stale.  The open file gets this process as owner, which would
+ * get signals if the file had any: a mark by which to know it.
+ */
 static int maps_query_file_open(struct query_file *file, int stale)
 {
 	THREAD_NO_CANCEL();
-	int fd = maps_query_fd_open();
-	struct stat st;
+	const int fd = maps_query_fd_open(), owner = getpid();
 
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &st)) {
-		atomic_store_explicit(&file->device, st.st_dev, memory_order_relaxed);
-		atomic_store_explicit(&file->inode, st.st_ino, memory_order_relaxed);
-	}
-	if (atomic_compare_exchange_strong(&file->fd, &stale, fd))
+	atomic_store_explicit(&file->owner, owner, memory_order_relaxed);
+	if (fcntl(fd, F_SETOWN, owner))
+		stale = -1;
+	else if (atomic_compare_exchange_strong(&file->fd, &stale, fd))
 		return fd;
 	close(fd);
 	return stale;
 }
 
-/* The number may be a new file's by now, even the maps of a parent or child. */
+/*
+ * The number may be a new file's by now, even the maps of a parent or child.  A new file has no owner, or another; to
+ * ask for it takes half the time of fstat().
+ */
 static bool maps_query_file_is_open(struct query_file *file, int fd)
 {
-	struct stat st;
-
-	return fd && !fstat(fd, &st) &&
-	       st.st_dev == atomic_load_explicit(&file->device, memory_order_relaxed) &&
-	       st.st_ino == atomic_load_explicit(&file->inode, memory_order_relaxed);
+	return fd &&
+	       fcntl(fd, F_GETOWN) == atomic_load_explicit(&file->owner, memory_order_relaxed);
 }
 
 /*

@@ -19,7 +19,7 @@
 #include "icd/selftest/session.h"
 #include "util/thread.h"
 
-#define GATE_MS 5	 /* the caller is in clFinish by then */
+#define GATE_MS 20	 /* the caller is in clFinish by then */
 #define PATIENCE_MS 3000 /* the work takes one: a slow or busy machine */
 #define EVENTS 2
 

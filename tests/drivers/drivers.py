@@ -49,6 +49,7 @@ DRIVERS = [
 # Columns of the table.  The first row whose pattern is found in a test's name, or in the name of its file,
 # counts.
 COLUMNS = [
+    ("dma-buf, Khronos", r"^external_"),
     ("1D image", r"image_1d|image1d"),
     ("2D image", r"image"),
     ("sub-buffer", r"sub_buffer"),

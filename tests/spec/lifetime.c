@@ -307,6 +307,7 @@ TEST(released_imports_hold_no_pages, R6_55)
 	kernels_create("add"); /* compiles */
 	add = kernels_create_plain("add");
 	memset(room, 1, ROOM);
+	munlock(room, ROOM); /* a test before, in the same process, may have left it locked */
 	before = lifetime_pinned();
 	for (int i = 0; i < ROUNDS; i++)
 		lifetime_use_and_release(add);

@@ -85,8 +85,10 @@ KNOWN = [
     Known("Intel", "ffmpeg_maps_.*|camera_ring|spacemit_frames_.*", "plane",
           "the runtime of 2023, and on the guest's processor each other too, read images of one channel wrongly "
           "(read_imagef without a sampler)"),
-    Known("Intel", "failed_wait_list_of_.*", "failed_wait",
-          "Intel's runtime calls a command complete whose wait list failed", "event_status"),
+    Known("Intel", "failed_wait_list_of_.*|external_list_fails_of_.*", "failed_wait",
+          "Intel's runtime calls a command complete whose wait list failed", "event_status|command_status"),
+    Known("Intel", "external_times_of_.*", "marker_times",
+          "Intel's runtime gives times of markers in the wrong order", "times"),
     Known("Intel.*2023", "no_memory_for_copies_of_many_parts_of_a_page", "object_memory",
           "the runtime of 2023 takes more memory for a buffer than half of the page that the buffer is in", "copies_peak"),
     Known("Intel.*202[56]", "no_memory_for_copies_of_many_parts_of_a_page", "callback_memory",

@@ -232,31 +232,54 @@ TEST(queue_after_failed_wait, "A queue works on after a kernel that waited for a
 	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
-TEST(event_times, "A kernel is queued, submitted, started and ended, in this order.")
+/* The four times of @event, of a queue that has ended, are in order. */
+static void proof_expect_times(cl_event event)
 {
 	static const cl_profiling_info names[] = { CL_PROFILING_COMMAND_QUEUED,
 						   CL_PROFILING_COMMAND_SUBMIT,
 						   CL_PROFILING_COMMAND_START,
 						   CL_PROFILING_COMMAND_END };
-	const size_t one = 1;
 	cl_ulong before = 1, now;
-	cl_event event;
-	cl_kernel kernel;
-	cl_int err;
 
-	proof_open();
-	queue = clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &err);
-	EXPECT_EQ(err, CL_SUCCESS);
-	kernel = proof_kernel("nothing");
-	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, &event),
-		  CL_SUCCESS);
-	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 	for (int i = 0; i < 4; i++) {
 		EXPECT_EQ(clGetEventProfilingInfo(event, names[i], sizeof(now), &now, NULL),
 			  CL_SUCCESS);
 		EXPECT(before <= now);
 		before = now;
 	}
+}
+
+static void proof_open_with_times(void)
+{
+	cl_int err;
+
+	proof_open();
+	queue = clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+}
+
+TEST(event_times, "A kernel is queued, submitted, started and ended, in this order.")
+{
+	const size_t one = 1;
+	cl_event event;
+	cl_kernel kernel;
+
+	proof_open_with_times();
+	kernel = proof_kernel("nothing");
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, &event),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+	proof_expect_times(event);
+}
+
+TEST(marker_times, "A marker is queued, submitted, started and ended, in this order.")
+{
+	cl_event event;
+
+	proof_open_with_times();
+	EXPECT_EQ(clEnqueueMarkerWithWaitList(queue, 0, NULL, &event), CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+	proof_expect_times(event);
 }
 
 TEST(sub_buffer_origin, "A sub-buffer whose origin is misaligned is an error.")

@@ -7,28 +7,29 @@
 
 #include "icd/cl_compat.h"
 
-/* The version of cl_arm_import_memory: CLIMPORT_VERSION=1.0.0 (default) or 1.1.0. */
-cl_version config_version(void);
+/* As config_read() found it. */
+extern struct config {
+	bool is_disabled; /* CLIMPORT_DISABLE=1: the layer intercepts nothing */
 
-/* Whether the environment asks for the version: its rules then hold for imports of drivers, too. */
-bool config_version_is_set(void);
+	/*
+	 * The version of cl_arm_import_memory: CLIMPORT_VERSION=1.0.0 (default) or 1.1.0, in which the host may access
+	 * imported memory.  If it is set, its rules hold for imports of drivers, too.
+	 */
+	cl_version version;
+	bool version_is_set, host_access;
 
-/* From 1.1.0 on the host may access imported memory. */
-bool config_host_access(void);
+	bool verify; /* CLIMPORT_VERIFY=1: every import proves itself with data (methods/verify.h) */
 
-/*
- * CLIMPORT_IMAGE2D_FROM_BUFFER=1: report cl_khr_image2d_from_buffer where 2D
- * images on imports work, for programs that ask for the name.  The extension then holds for
- * imported buffers only.  Not set: for ffmpeg and ffplay.
- */
-bool config_image2d_from_buffer(void);
-bool config_image2d_is_set(void);
+	/*
+	 * CLIMPORT_IMAGE2D_FROM_BUFFER=1: report cl_khr_image2d_from_buffer where 2D images on imports work, for
+	 * programs that ask for the name.  The extension then holds for imported buffers only.  Not set: for ffmpeg and
+	 * ffplay.
+	 */
+	bool image2d_from_buffer, image2d_is_set;
+} config;
 
-/* CLIMPORT_DISABLE=1: the layer intercepts nothing. */
-bool config_is_disabled(void);
-
-/* CLIMPORT_VERIFY=1: every import proves itself with data (methods/verify.h). */
-bool config_verify(void);
+/* When the loader starts the layer. */
+void config_read(void);
 
 /*
  * Who tests a driver of which no record is kept: CLIMPORT_PROBE=here (the caller) or off (nobody).  Default:

@@ -36,10 +36,8 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *
  */
 static void layer_offer(size_t entries)
 {
-	const bool enabled = !config_is_disabled();
-
 	for (size_t i = 0; i < LAYER_ENTRIES; i++) {
-		const bool has_target = enabled && i < entries && layer_slot(&next, i);
+		const bool has_target = !config.is_disabled && i < entries && layer_slot(&next, i);
 		void *ours = has_target ? layer_slot(&layer_dispatch, i) : NULL;
 
 		memcpy((char *)&offered + i * sizeof(ours), &ours, sizeof(ours));
@@ -65,6 +63,7 @@ static cl_int layer_set_up(cl_uint num_entries, const struct _cl_icd_dispatch *t
 		return CL_INVALID_VALUE;
 	memset(&next, 0, sizeof(next));
 	memcpy(&next, target, entries * sizeof(void *));
+	config_read();
 	layer_offer(entries);
 	place_note_below(&next, LAYER_ENTRIES);
 	place_note_loader(caller);

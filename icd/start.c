@@ -12,15 +12,6 @@
 static atomic_bool start_differs;
 static unsigned long long start_noted;
 
-/* The value in "NAME=VALUE", or NULL: another variable. */
-static const char *start_value(const char *name, const char *variable)
-{
-	const size_t length = strlen(name);
-
-	return !strncmp(variable, name, length) && variable[length] == '=' ? variable + length + 1
-									   : NULL;
-}
-
 bool start_is_watcher(const char *variable)
 {
 	static const char *const runtimes[] = {
@@ -28,10 +19,10 @@ bool start_is_watcher(const char *variable)
 		"libmsan.", "libhwasan.", "libclang_rt.", "vgpreload_",
 	};
 
-	const char *value = start_value("LD_PRELOAD", variable);
+	const bool preloads = !strncmp(variable, "LD_PRELOAD=", strlen("LD_PRELOAD="));
 
-	for (size_t i = 0; value && i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
-		if (strstr(value, runtimes[i]))
+	for (size_t i = 0; preloads && i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (strstr(variable, runtimes[i]))
 			return true;
 	return false;
 }
@@ -51,7 +42,7 @@ static bool start_is_ignored(const char *variable)
 	return start_is_watcher(variable);
 }
 
-/* Variables by which drivers, and the layer, choose devices and ways of work. */
+/* Variables by which drivers choose devices and ways of work. */
 static bool start_chooses(const char *variable)
 {
 	static const char *const prefixes[] = {
@@ -64,8 +55,7 @@ static bool start_chooses(const char *variable)
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
 			return true;
-	return start_value("CLIMPORT_PLATFORM", variable) ||
-	       start_value("CLIMPORT_DEVICE", variable);
+	return false;
 }
 
 /*

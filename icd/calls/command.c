@@ -18,7 +18,7 @@ static cl_int command_refuse(const struct memobj *obj, const char *function)
 /* CL_SUCCESS, or the refusal of version 1.0.0. */
 static cl_int command_check_version(const struct memobj *obj, const char *function)
 {
-	if (config_host_access())
+	if (config.host_access)
 		return CL_SUCCESS;
 	log_error("imported memory cannot be passed to %s before version 1.1.0 of "
 		  "cl_arm_import_memory (CLIMPORT_VERSION=1.1.0)",
@@ -92,7 +92,7 @@ static cl_int command_check(const struct access *a, const char *function, cl_com
 	cl_context context;
 	cl_int err;
 
-	if (blocks && config_host_access() && command_list_failed(a->num_wait, a->wait))
+	if (blocks && config.host_access && command_list_failed(a->num_wait, a->wait))
 		return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
 	return err ? err : command_check_objects(objs[0], objs[1], function);

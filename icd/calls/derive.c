@@ -57,7 +57,8 @@ static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bo
 static cl_mem derive_end(struct memobj *parent, const char *function, cl_mem mem, cl_int err,
 			 cl_int *errcode_ret)
 {
-	context_notify(parent->context, function, err);
+	if (err)
+		context_notify(parent->context, function, err);
 	memobj_put(parent);
 	if (errcode_ret)
 		*errcode_ret = err;
@@ -272,7 +273,7 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
 	cl_int err;
 	cl_mem mem;
 
-	if (!desc || !external_is_dma_buf(properties) || !external_make(&r, 0, &mem, &err))
+	if (!desc || !external_is_ours(properties) || !external_make(&r, 0, &mem, &err))
 		return image_request_run(&r, errcode_ret);
 	if (errcode_ret)
 		*errcode_ret = err;

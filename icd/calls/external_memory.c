@@ -39,20 +39,27 @@ static const cl_mem_properties *property_next(const cl_mem_properties *p)
 	return p + 1;
 }
 
-bool external_is_dma_buf(const cl_mem_properties *properties)
+/* The value of a property, or NULL. */
+static const cl_mem_properties *property_find(const cl_mem_properties *properties,
+					      cl_mem_properties name)
 {
 	for (const cl_mem_properties *p = properties; p && *p; p = property_next(p))
-		if (*p == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
-			return true;
-	return false;
+		if (*p == name)
+			return p + 1;
+	return NULL;
+}
+
+bool external_is_ours(const cl_mem_properties *properties)
+{
+	const cl_mem_properties *devices = external_devices(properties);
+
+	return property_find(properties, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR) ||
+	       (devices == properties + 1 && !*property_next(properties));
 }
 
 const cl_mem_properties *external_devices(const cl_mem_properties *properties)
 {
-	for (const cl_mem_properties *p = properties; p && *p; p = property_next(p))
-		if (*p == CL_MEM_DEVICE_HANDLE_LIST_KHR)
-			return p + 1;
-	return NULL;
+	return property_find(properties, CL_MEM_DEVICE_HANDLE_LIST_KHR);
 }
 
 size_t external_length(const cl_mem_properties *properties)
@@ -116,6 +123,10 @@ static cl_int external_check(const struct context *context, const struct image_r
 		if (err)
 			return err;
 	}
+	if (!property_find(r->properties, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)) {
+		log_error("CL_MEM_DEVICE_HANDLE_LIST_KHR is given without memory to import");
+		return CL_INVALID_PROPERTY;
+	}
 	if (r->flags & HOST_PTR_FLAGS) {
 		log_error("an object that is made of a dma-buf cannot have the flags %s",
 			  cl_mem_flags_names(r->flags & HOST_PTR_FLAGS));
@@ -153,7 +164,6 @@ static cl_mem external_create_buffer(const struct context_import *how,
 				     const struct image_request *r, size_t size,
 				     cl_mem_properties *properties, cl_int *err)
 {
-	const cl_mem_properties *p = r->properties;
 	struct import_request request = { .function = r->function,
 					  .context = r->context,
 					  .type = IMPORT_DMABUF,
@@ -166,9 +176,7 @@ static cl_mem external_create_buffer(const struct context_import *how,
 	*err = flags_parse(r->flags, &request.flags);
 	if (*err)
 		return NULL;
-	while (*p != CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
-		p = property_next(p);
-	fd = (int)p[1];
+	fd = (int)*property_find(r->properties, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR);
 	request.memory = &fd;
 	mem = import_create(how, &request, err);
 	*err = external_error(*err, r->desc);
@@ -282,7 +290,8 @@ bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_i
 	if (!*err)
 		*mem = external_create(&how, r, size, err);
 	context_put(context);
-	context_notify(r->context, r->function, *err);
+	if (*err)
+		context_notify(r->context, r->function, *err);
 	return true;
 }
 
@@ -299,7 +308,7 @@ cl_mem CL_API_CALL layer_clCreateBufferWithProperties(cl_context context,
 	cl_int err;
 	cl_mem mem;
 
-	if (!external_is_dma_buf(properties) || !external_make(&r, size, &mem, &err))
+	if (!external_is_ours(properties) || !external_make(&r, size, &mem, &err))
 		return next.clCreateBufferWithProperties(context, properties, flags, size, host_ptr,
 							 errcode_ret);
 	if (errcode_ret)

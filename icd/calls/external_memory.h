@@ -8,8 +8,11 @@
 
 #include "icd/objects/method.h"
 
-/* Whether the list has CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR.  @properties: or NULL. */
-bool external_is_dma_buf(const cl_mem_properties *properties);
+/*
+ * Whether the list has CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, or devices for nothing, which drivers without the
+ * extension may take.  @properties: or NULL.
+ */
+bool external_is_ours(const cl_mem_properties *properties);
 
 /* The devices of CL_MEM_DEVICE_HANDLE_LIST_KHR, ended by 0; NULL: no such property. */
 const cl_mem_properties *external_devices(const cl_mem_properties *properties);
@@ -18,7 +21,7 @@ const cl_mem_properties *external_devices(const cl_mem_properties *properties);
 size_t external_length(const cl_mem_properties *properties);
 
 /*
- * An object of @r->properties, which have a dma-buf: an image, or without r->desc a buffer of @size bytes.
+ * An object of @r->properties, external_is_ours(): an image, or without r->desc a buffer of @size bytes.
  * False: the driver has the extension, or the context is none of the layer's, so the driver gets the call.  Else *mem, or
  * NULL and *err, which is logged and told to the context's callback.
  */

@@ -74,7 +74,7 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 	*err = how->ops->create(r->context, how, flags, region, &buffer);
 	if (*err)
 		goto out_region;
-	if (config_verify())
+	if (config.verify)
 		*err = verify_import(how, flags, region);
 	if (*err)
 		goto out_buffer;
@@ -188,7 +188,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	 * introduction of [the property] drivers always managed data consistency" (revision 10).
 	 */
 	unsynced = properties.consistency == CONSISTENCY_DEFAULT
-			   ? config_host_access()
+			   ? config.host_access
 			   : properties.consistency == CONSISTENCY_APPLICATION;
 	buffer = import_create(&how,
 			       &(struct import_request){ .function = "clImportMemoryARM",
@@ -201,7 +201,8 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 			       &err);
 out:
 	context_put(context);
-	context_notify(call->context, "clImportMemoryARM", err);
+	if (err)
+		context_notify(call->context, "clImportMemoryARM", err);
 	*errcode = err;
 	return buffer;
 }

@@ -35,7 +35,7 @@ static void names_add(struct names *names, const char *name, cl_version version)
 /* 2D images on imports, if the driver creates no 2D images from buffers. */
 static bool adds_image2d(unsigned int takes)
 {
-	return config_image2d_from_buffer() && takes & TAKES_IMAGE2D;
+	return config.image2d_from_buffer && takes & TAKES_IMAGE2D;
 }
 
 /* Names of the layer; the driver reports its own names. */
@@ -44,8 +44,8 @@ static void names_of(struct names *names, unsigned int takes)
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		if (!(takes & 1u << type))
 			continue;
-		names_add(names, "cl_arm_import_memory", config_version());
-		names_add(names, type_extension(type), config_version());
+		names_add(names, "cl_arm_import_memory", config.version);
+		names_add(names, type_extension(type), config.version);
 	}
 	if (takes & TAKES_EXTERNAL) {
 		names_add(names, "cl_khr_external_memory", CL_MAKE_VERSION(1, 0, 1));
@@ -53,7 +53,7 @@ static void names_of(struct names *names, unsigned int takes)
 	}
 	if (adds_image2d(takes))
 		names_add(names, "cl_khr_image2d_from_buffer", CL_MAKE_VERSION(1, 0, 0));
-	else if (takes & TAKES_IMAGE2D && !config_image2d_is_set())
+	else if (takes & TAKES_IMAGE2D && !config.image2d_is_set)
 		log_debug("cl_khr_image2d_from_buffer would be true of imports alone and is not "
 			  "reported: climport run --image2d or CLIMPORT_IMAGE2D_FROM_BUFFER=1 "
 			  "reports it");
@@ -198,7 +198,7 @@ static cl_int answer_image_alignment(const struct query *q, size_t size, void *v
 {
 	const cl_uint one = 1;
 
-	if (!config_image2d_from_buffer() || !adds_image2d(support_of_device(q->device)))
+	if (!config.image2d_from_buffer || !adds_image2d(support_of_device(q->device)))
 		return query_driver(q, size, value, size_ret);
 	return info_answer(&one, sizeof(one), size, value, size_ret);
 }

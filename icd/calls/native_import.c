@@ -22,7 +22,7 @@ void native_import_find(const struct context *context, const struct method_ops *
 {
 	native->ops = ops;
 	native->call = native_import_of_platform(context_platform(context));
-	native->has_version = native->call && config_version_is_set();
+	native->has_version = native->call && config.version_is_set;
 }
 
 void native_import_find_unrecorded(struct native_import *native)

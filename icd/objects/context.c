@@ -426,7 +426,7 @@ static void context_tell(const struct context *context, const char *function, co
 
 void context_notify(cl_context handle, const char *function, cl_int err)
 {
-	struct context *context = err ? context_get(handle) : NULL;
+	struct context *context = context_get(handle);
 
 	if (context)
 		context_tell(context, function, *log_last() ? log_last() : cl_error_name(err));

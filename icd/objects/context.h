@@ -89,8 +89,8 @@ bool context_image2d_from_buffer(const struct context *context);
 size_t context_devices(const struct context *context, const cl_device_id **devices);
 
 /*
- * Tells the callback of a context that @function fails with @err, if it does and the context is alive.  The message has the sentence that
- * the thread logged since log_clear(), or the name of the error if no sentence was logged.
+ * Tells the callback of a context that @function failed with @err, if the context is alive.  The message has the
+ * sentence that the thread logged since log_clear(), or the name of the error if no sentence was logged.
  */
 void context_notify(cl_context handle, const char *function, cl_int err);
 

@@ -986,6 +986,19 @@ TEST(not_ours, "Properties without a dma-buf, and none, go to the driver as they
 	door_close();
 }
 
+TEST(devices_alone, "A list of devices without a dma-buf is refused with a sentence.")
+{
+	cl_mem_properties list[] = { DEVICES, 0, 0, 0 };
+	cl_int err = CL_SUCCESS;
+
+	door_open(0);
+	list[1] = (cl_mem_properties)(uintptr_t)fix.device[0];
+	EXPECT(!door_create(list, 0, SIZE, &err));
+	EXPECT_EQ(err, CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "without memory to import"));
+	door_close();
+}
+
 TEST(refused,
      "A device that takes no dma-bufs reports no names, and a dma-buf is refused with a sentence.")
 {

@@ -133,16 +133,34 @@ long device_place(cl_platform_id platform, cl_device_id root, cl_uint *count)
 	return number;
 }
 
-bool driver_imports_dma_bufs(cl_device_id device)
+#define HANDLE_TYPES 32
+
+/* Returns how many there are. */
+static size_t driver_handle_types(cl_device_id device,
+				  cl_external_memory_handle_type_khr types[HANDLE_TYPES])
 {
-	cl_external_memory_handle_type_khr types[32];
-	const size_t room = sizeof(types) / sizeof(types[0]);
+	const size_t one = sizeof(types[0]);
 	size_t size = 0;
 
 	if (next.clGetDeviceInfo(device, CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
-				 sizeof(types), types, &size))
-		return false;
-	for (size_t i = 0; i < size / sizeof(types[0]) && i < room; i++) /* a driver may say more */
+				 HANDLE_TYPES * one, types, &size))
+		return 0;
+	return size / one < HANDLE_TYPES ? size / one : HANDLE_TYPES; /* a driver may say more */
+}
+
+bool driver_imports_any(cl_device_id device)
+{
+	cl_external_memory_handle_type_khr types[HANDLE_TYPES];
+
+	return driver_handle_types(device, types) > 0;
+}
+
+bool driver_imports_dma_bufs(cl_device_id device)
+{
+	cl_external_memory_handle_type_khr types[HANDLE_TYPES];
+	const size_t count = driver_handle_types(device, types);
+
+	for (size_t i = 0; i < count; i++)
 		if (types[i] == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
 			return true;
 	return false;

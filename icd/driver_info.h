@@ -37,7 +37,8 @@ bool has_word(const char *list, const char *name);
 /* The extension name for a type: "cl_arm_import_memory_host", ... */
 const char *type_extension(enum import_type type);
 
-/* Whether the driver itself imports dma-bufs on the device: cl_khr_external_memory. */
+/* Whether the driver itself imports dma-bufs on the device, or anything: cl_khr_external_memory. */
 bool driver_imports_dma_bufs(cl_device_id device);
+bool driver_imports_any(cl_device_id device);
 
 #endif /* ICD_DRIVER_INFO_H */

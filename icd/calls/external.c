@@ -145,27 +145,20 @@ static cl_int external_list(struct external_command *c, struct memobj_list *impo
 }
 
 /*
- * Whether the call is the driver's alone.  One without objects is the layer's where the layer has added dma-bufs: a
- * driver may refuse it (580.159.04), and the text wants a command.
+ * A driver's function may be for other devices alone, and refuse each call (rusticl of Mesa 26.2).  A call without objects
+ * is the layer's where the layer has added dma-bufs: a driver may refuse it (580.159.04), and the text wants a command.
  */
-static bool external_is_drivers(const struct external_command *c, cl_uint imports)
-{
-	cl_device_id device;
-
-	if (c->driver && (c->count || c->mems))
-		return !imports;
-	return c->driver &&
-	       !next.clGetCommandQueueInfo(c->queue, CL_QUEUE_DEVICE, sizeof(device), &device,
-					   NULL) &&
-	       driver_imports_dma_bufs(device);
-}
-
 static cl_int external_find_driver(struct external_command *c, bool is_acquire)
 {
 	const struct extensions *driver;
+	cl_device_id device;
 	cl_int err = extensions_of_queue(c->queue, &driver);
 
 	if (!err)
+		err = next.clGetCommandQueueInfo(c->queue, CL_QUEUE_DEVICE, sizeof(device), &device,
+						 NULL);
+	if (!err &&
+	    (c->count || c->mems ? driver_imports_any(device) : driver_imports_dma_bufs(device)))
 		c->driver = is_acquire ? driver->clEnqueueAcquireExternalMemObjectsKHR
 				       : driver->clEnqueueReleaseExternalMemObjectsKHR;
 	return err;
@@ -208,7 +201,7 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 	if (err)
 		return err;
 	queue_bracket_close(queue);
-	if (external_is_drivers(&c, imports))
+	if (c.driver && !imports)
 		return c.driver(queue, count, mems, num_wait, wait, event);
 	log_clear();
 	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(c.context), &c.context,

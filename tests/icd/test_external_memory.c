@@ -50,13 +50,15 @@ static void door_start(void)
 	EXPECT(x.acquire && x.release);
 }
 
-static void door_open(cl_command_queue_properties properties)
+/* @khr: what the driver itself has, enum stub_khr. */
+static void door_open_beside(int khr, cl_command_queue_properties properties)
 {
 	const cl_mem_properties list[] = { DMA_BUF, 0, 0 };
 	cl_mem_properties own[3];
 	cl_int err;
 
 	fixture_reset();
+	stub_set(STUB_KHR_DMABUF, khr);
 	door_start();
 	memcpy(own, list, sizeof(own));
 	own[1] = (cl_mem_properties)x.fd;
@@ -64,6 +66,11 @@ static void door_open(cl_command_queue_properties properties)
 	EXPECT_EQ(err, CL_SUCCESS);
 	x.queue = fixture_create_queue(properties);
 	stub_trace_clear();
+}
+
+static void door_open(cl_command_queue_properties properties)
+{
+	door_open_beside(STUB_KHR_NONE, properties);
 }
 
 static void door_release(void)
@@ -264,8 +271,16 @@ TEST_EACH(nothing, struct edge_kind, edge_kinds,
 	door_close();
 }
 
-TEST_EACH(bad, struct edge_kind, edge_kinds,
-	  "Each wrong argument has its error, and nothing is enqueued.")
+static const struct own_functions {
+	const char *name;
+	int khr;
+} own_functions[] = { { "no_functions", STUB_KHR_NONE },
+		      { "functions_of_other_devices", STUB_KHR_ELSEWHERE } };
+
+TEST_EACH_PAIR(
+	bad, struct edge_kind, edge_kinds, struct own_functions, own_functions,
+	"Each wrong argument has its error, and nothing is enqueued, also where the driver has "
+	"the functions for devices that are not this one.")
 {
 	cl_context context;
 	cl_command_queue stranger;
@@ -274,7 +289,7 @@ TEST_EACH(bad, struct edge_kind, edge_kinds,
 	cl_int err;
 	edge_fn edge;
 
-	door_open(0);
+	door_open_beside(column->khr, 0);
 	edge = row->is_release ? x.release : x.acquire;
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, &err);
 	arm = fixture_import_dmabuf(x.fd, SIZE);

@@ -133,6 +133,8 @@ static cl_int khr_enqueue(cl_int err, cl_command_queue handle, bool acquires, cl
 {
 	cl_event before = NULL, one;
 
+	if (stub_get(STUB_KHR_DMABUF) == STUB_KHR_ELSEWHERE)
+		err = CL_INVALID_OPERATION;
 	if (!err && (!count || !mems))
 		err = CL_INVALID_VALUE;
 	if (khr_has(STUB_KHR_NO_EVENT))

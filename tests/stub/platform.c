@@ -121,6 +121,7 @@ static const char *khr_extensions(void)
 {
 	switch (stub_get(STUB_KHR_DMABUF)) {
 	case STUB_KHR_NONE:
+	case STUB_KHR_ELSEWHERE:
 		return "";
 	case STUB_KHR_UNNAMED:
 		return " cl_khr_external_memory";

@@ -168,6 +168,7 @@ enum stub_khr {
 	STUB_KHR_WORKS,	    /* the device takes dma-bufs */
 	STUB_KHR_UNNAMED,   /* the same, and cl_khr_external_memory_dma_buf is not reported (NEO) */
 	STUB_KHR_NO_HANDLE, /* functions and names, but no handle type */
+	STUB_KHR_ELSEWHERE, /* functions alone, for other devices of the platform (rusticl 26.2) */
 };
 
 /* Bad habits of drivers with cl_khr_external_memory. */

@@ -19,6 +19,7 @@ enum {
 	WIDTH = 64,
 	HEIGHT = 4,
 	PITCH = 512,
+	ROW = WIDTH * 4,
 	ORIGIN = 4096,
 	PLANE_ROWS = 48,
 	FLUSH_SECONDS = 30
@@ -484,24 +485,32 @@ TEST(image_1d_length, "A 1D image of a buffer that is longer than the buffer is 
 	EXPECT(err < 0);
 }
 
+/* HEIGHT rows of a buffer, from ORIGIN on. */
+static cl_mem proof_part(cl_mem whole)
+{
+	const cl_buffer_region region = { ORIGIN, HEIGHT * PITCH };
+	cl_int err;
+	cl_mem part = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return part;
+}
+
 /* The first byte of the first pixel of an image on a sub-buffer whose bytes are @value. */
 static void proof_expect_sub_buffer_image(cl_mem_object_type type, const char *name)
 {
 	static unsigned char memory[SIZE];
-	const cl_buffer_region region = { ORIGIN, HEIGHT * PITCH };
 	const size_t items = WIDTH;
 	cl_kernel kernel;
 	cl_uint seen[WIDTH][4];
-	cl_mem part, image, out;
+	cl_mem image, out;
 	cl_int err;
 
 	proof_open();
 	memset(memory, 1, sizeof(memory));
 	memset(memory + ORIGIN, 2, HEIGHT * PITCH);
-	part = clCreateSubBuffer(proof_host_buffer(memory, SIZE), CL_MEM_READ_ONLY,
-				 CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
-	EXPECT_EQ(err, CL_SUCCESS);
-	image = proof_image(part, type, type == CL_MEM_OBJECT_IMAGE2D ? PITCH : 0, &err);
+	image = proof_image(proof_part(proof_host_buffer(memory, SIZE)), type,
+			    type == CL_MEM_OBJECT_IMAGE2D ? PITCH : 0, &err);
 	if (err)
 		test_skip("the driver makes no image of a sub-buffer: error %d", err);
 	out = clCreateBuffer(context, CL_MEM_WRITE_ONLY, sizeof(seen), NULL, &err);
@@ -616,4 +625,156 @@ TEST(short_rows, "An image on a buffer with rows shorter than the width is an er
 	EXPECT_EQ(err, CL_SUCCESS);
 	proof_image(mem, CL_MEM_OBJECT_IMAGE2D, WIDTH * 2, &err);
 	EXPECT(err != CL_SUCCESS);
+}
+
+/* Copies of all pixels of an image, and of as many bytes of a buffer. */
+static const size_t origin[3], pixels[3] = { WIDTH, HEIGHT, 1 }, bytes[3] = { ROW, HEIGHT, 1 };
+
+/* The bytes of each buffer that a copy reads.  Those of buffers that are written are 0 before. */
+static unsigned char proof_bytes[SIZE];
+
+static cl_mem proof_source(void)
+{
+	for (size_t i = 0; i < SIZE; i++)
+		proof_bytes[i] = (unsigned char)(1 + i % 251);
+	return proof_host_buffer(proof_bytes, SIZE);
+}
+
+static cl_mem proof_target(void)
+{
+	static unsigned char memory[SIZE];
+
+	return proof_host_buffer(memory, SIZE);
+}
+
+static cl_mem proof_image_2d(cl_mem buffer)
+{
+	cl_int err;
+	cl_mem image = proof_image(buffer, CL_MEM_OBJECT_IMAGE2D, buffer ? PITCH : 0, &err);
+
+	if (err)
+		test_skip("the driver makes no such image: error %d", err);
+	return image;
+}
+
+/* A plain image with the bytes of proof_source(). */
+static cl_mem proof_image_source(void)
+{
+	cl_mem image = proof_image_2d(NULL);
+
+	proof_source();
+	EXPECT_EQ(clEnqueueWriteImage(queue, image, CL_TRUE, origin, pixels, PITCH, 0, proof_bytes,
+				      0, NULL, NULL),
+		  CL_SUCCESS);
+	return image;
+}
+
+/* Rows of @pitch bytes hold the rows of @from_pitch bytes that begin with @from. */
+static void proof_expect_rows(const unsigned char *rows, size_t pitch, size_t from,
+			      size_t from_pitch)
+{
+	for (int y = 0; y < HEIGHT; y++)
+		EXPECT(!memcmp(rows + y * pitch, proof_bytes + from + y * from_pitch, ROW));
+}
+
+static void proof_expect_in_buffer(cl_mem to, size_t at, size_t pitch, size_t from,
+				   size_t from_pitch)
+{
+	static unsigned char seen[SIZE];
+
+	proof_read(to, seen, SIZE);
+	proof_expect_rows(seen + at, pitch, from, from_pitch);
+}
+
+static void proof_expect_in_image(cl_mem to, size_t from, size_t from_pitch)
+{
+	static unsigned char seen[HEIGHT * ROW];
+
+	EXPECT_EQ(clEnqueueReadImage(queue, to, CL_TRUE, origin, pixels, 0, 0, seen, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_rows(seen, ROW, from, from_pitch);
+}
+
+TEST(copy_rect_of_sub_buffer, "A copy of rows of a sub-buffer goes where the program says.")
+{
+	cl_mem to;
+
+	proof_open();
+	to = proof_target();
+	EXPECT_EQ(clEnqueueCopyBufferRect(queue, proof_part(proof_source()), to, origin, origin,
+					  bytes, PITCH, 0, PITCH, 0, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_in_buffer(to, 0, PITCH, ORIGIN, PITCH);
+}
+
+TEST(copy_sub_buffer_to_image, "A copy to an image begins at the origin of the sub-buffer.")
+{
+	cl_mem to;
+
+	proof_open();
+	to = proof_image_2d(NULL);
+	EXPECT_EQ(clEnqueueCopyBufferToImage(queue, proof_part(proof_source()), to, 0, origin,
+					     pixels, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_in_image(to, ORIGIN, ROW);
+}
+
+TEST(copy_to_image_of_buffer, "A copy of a buffer to an image of a buffer writes all pixels.")
+{
+	cl_mem to;
+
+	proof_open();
+	to = proof_target();
+	EXPECT_EQ(clEnqueueCopyBufferToImage(queue, proof_source(), proof_image_2d(to), 0, origin,
+					     pixels, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_in_buffer(to, 0, PITCH, 0, ROW);
+}
+
+TEST(copy_image_of_sub_buffer, "A copy of an image of a sub-buffer goes where the program says.")
+{
+	cl_mem to;
+
+	proof_open();
+	to = proof_target();
+	EXPECT_EQ(clEnqueueCopyImageToBuffer(queue, proof_image_2d(proof_part(proof_source())), to,
+					     origin, pixels, 0, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_in_buffer(to, 0, ROW, ORIGIN, PITCH);
+}
+
+TEST(copy_image_to_offset, "A copy of an image to a buffer begins at the byte that is named.")
+{
+	cl_mem to;
+
+	proof_open();
+	to = proof_target();
+	EXPECT_EQ(clEnqueueCopyImageToBuffer(queue, proof_image_source(), to, origin, pixels,
+					     ORIGIN, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_in_buffer(to, ORIGIN, ROW, 0, PITCH);
+}
+
+TEST(copy_image_of_buffer, "A copy of an image of a buffer has the image's rows.")
+{
+	cl_mem to;
+
+	proof_open();
+	to = proof_image_2d(NULL);
+	EXPECT_EQ(clEnqueueCopyImage(queue, proof_image_2d(proof_source()), to, origin, origin,
+				     pixels, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_in_image(to, 0, PITCH);
+}
+
+TEST(copy_image_to_image_of_buffer, "A copy to an image of a buffer goes to the image's rows.")
+{
+	cl_mem to;
+
+	proof_open();
+	to = proof_target();
+	EXPECT_EQ(clEnqueueCopyImage(queue, proof_image_source(), proof_image_2d(to), origin,
+				     origin, pixels, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_expect_in_buffer(to, 0, PITCH, 0, PITCH);
 }

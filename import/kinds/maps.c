@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -65,8 +66,12 @@ struct procmap_query_v1 {
  * hole that the check is about.
  */
 struct query_file {
-	atomic_int fd;	  /* 0: not open */
-	atomic_int owner; /* the process; set before @fd */
+	atomic_int fd; /* 0: not open */
+	/*
+	 * Of @fd.  Wrong for a moment while two threads open the file, which is then opened again.
+	 */
+	_Atomic dev_t device;
+	_Atomic ino_t inode;
 };
 
 static struct query_file *query_file; /* NULL: /proc/self/maps is read as text */
@@ -89,34 +94,33 @@ static int maps_query_fd_open(void)
 	return other;
 }
 
-/*
- * Opens the maps anew unless a thread already replaced @stale.  The open file gets this process as owner, which would
- * get signals if the file had any: a mark by which to know it.
- */
+/* Opens the maps anew unless a thread already replaced @stale. */
 static int maps_query_file_open(struct query_file *file, int stale)
 {
 	THREAD_NO_CANCEL();
-	const int fd = maps_query_fd_open(), owner = getpid();
+	int fd = maps_query_fd_open();
+	struct stat st;
 
 	if (fd < 0)
 		return -1;
-	atomic_store_explicit(&file->owner, owner, memory_order_relaxed);
-	if (fcntl(fd, F_SETOWN, owner))
-		stale = -1;
-	else if (atomic_compare_exchange_strong(&file->fd, &stale, fd))
+	if (!fstat(fd, &st)) {
+		atomic_store_explicit(&file->device, st.st_dev, memory_order_relaxed);
+		atomic_store_explicit(&file->inode, st.st_ino, memory_order_relaxed);
+	}
+	if (atomic_compare_exchange_strong(&file->fd, &stale, fd))
 		return fd;
 	close(fd);
 	return stale;
 }
 
-/*
- * The number may be a new file's by now, even the maps of a parent or child.  A new file has no owner, or another; to
- * ask for it takes half the time of fstat().
- */
+/* The number may be a new file's by now, even the maps of a parent or child. */
 static bool maps_query_file_is_open(struct query_file *file, int fd)
 {
-	return fd &&
-	       fcntl(fd, F_GETOWN) == atomic_load_explicit(&file->owner, memory_order_relaxed);
+	struct stat st;
+
+	return fd && !fstat(fd, &st) &&
+	       st.st_dev == atomic_load_explicit(&file->device, memory_order_relaxed) &&
+	       st.st_ino == atomic_load_explicit(&file->inode, memory_order_relaxed);
 }
 
 /*

@@ -33,8 +33,8 @@ static cl_int rounds_enqueue_native(struct session *s, const struct rounds_order
 					  mems, locations, 0, NULL, NULL);
 }
 
-static cl_int rounds_enqueue_compiled(struct session *s, const struct rounds_order *order,
-				      const cl_mem mems[2])
+static cl_int rounds_enqueue_compiled(struct session *s, cl_kernel kernel,
+				      const struct rounds_order *order, const cl_mem mems[2])
 {
 	const struct session_arg args[] = {
 		{ sizeof(mems[0]), &mems[0] },
@@ -42,17 +42,17 @@ static cl_int rounds_enqueue_compiled(struct session *s, const struct rounds_ord
 		{ sizeof(*order), order },
 	};
 
-	return session_enqueue(s, s->kernel, args, 3);
+	return session_enqueue(s, kernel, args, 3);
 }
 
-static cl_int rounds_enqueue(struct session *s, const struct rounds *r,
+static cl_int rounds_enqueue(struct session *s, const struct rounds *r, cl_kernel kernel,
 			     const struct rounds_order *order, const cl_mem mems[2])
 {
 	cl_int err = r->edge ? r->edge(s->queue, true, r->arg) : CL_SUCCESS;
 
 	for (int i = 0; i < 1 + r->twice && !err; i++)
-		err = s->program ? rounds_enqueue_compiled(s, order, mems)
-				 : rounds_enqueue_native(s, order, mems);
+		err = kernel ? rounds_enqueue_compiled(s, kernel, order, mems)
+			     : rounds_enqueue_native(s, order, mems);
 	if (!err && r->edge)
 		err = r->edge(s->queue, false, r->arg);
 	return err ? err : next.clFinish(s->queue);
@@ -118,8 +118,8 @@ static struct rounds_order rounds_order(const struct rounds *r, unsigned int rou
 }
 
 /* Returns 1: passed, 0: failed, or an error of OpenCL. */
-static cl_int rounds_run_one(struct session *s, const struct rounds *r, const cl_mem mems[2],
-			     unsigned int round)
+static cl_int rounds_run_one(struct session *s, const struct rounds *r, cl_kernel kernel,
+			     const cl_mem mems[2], unsigned int round)
 {
 	const struct rounds_order order = rounds_order(r, round);
 	const unsigned char seed = (unsigned char)(0x11 + 0x30 * round);
@@ -129,7 +129,7 @@ static cl_int rounds_run_one(struct session *s, const struct rounds *r, const cl
 		rounds_fill(r, order.at[i], (unsigned char)(seed + i));
 	err = r->access ? r->access(false, r->arg) : CL_SUCCESS;
 	if (!err)
-		err = rounds_enqueue(s, r, &order, mems);
+		err = rounds_enqueue(s, r, kernel, &order, mems);
 	if (!err && r->access)
 		err = r->access(true, r->arg);
 	if (err)
@@ -137,7 +137,8 @@ static cl_int rounds_run_one(struct session *s, const struct rounds *r, const cl
 	return rounds_is_filled(r, order.at[1], seed) && rounds_is_filled(r, order.at[2], seed);
 }
 
-static cl_int rounds_run_on_device(struct session *s, const struct rounds *r)
+/* @kernel: NULL, a native one. */
+static cl_int rounds_run_kernel(struct session *s, const struct rounds *r, cl_kernel kernel)
 {
 	cl_mem mems[2];
 	cl_int result;
@@ -149,10 +150,26 @@ static cl_int rounds_run_on_device(struct session *s, const struct rounds *r)
 	if (mems[1]) {
 		result = 1;
 		for (unsigned int round = 0; round < r->count && result == 1; round++)
-			result = rounds_run_one(s, r, mems, round);
+			result = rounds_run_one(s, r, kernel, mems, round);
 		next.clReleaseMemObject(mems[1]);
 	}
 	next.clReleaseMemObject(mems[0]);
+	return result;
+}
+
+/* The kernel is made anew each time: a driver may treat its first launch specially. */
+static cl_int rounds_run_on_device(struct session *s, const struct rounds *r)
+{
+	cl_kernel kernel;
+	cl_int result;
+
+	if (!s->program)
+		return rounds_run_kernel(s, r, NULL);
+	kernel = created_or_null(next.clCreateKernel(s->program, s->kernel, &result), &result);
+	if (result)
+		return result;
+	result = rounds_run_kernel(s, r, kernel);
+	next.clReleaseKernel(kernel);
 	return result;
 }
 

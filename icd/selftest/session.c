@@ -35,8 +35,6 @@ void session_end(struct session *s)
 {
 	THREAD_NO_CANCEL();
 
-	if (s->kernel)
-		next.clReleaseKernel(s->kernel);
 	if (s->program)
 		next.clReleaseProgram(s->program);
 	if (s->queue)
@@ -69,13 +67,11 @@ cl_int session_build(struct session *s, const char *source, const char *kernel)
 {
 	cl_int err;
 
+	s->kernel = kernel;
 	s->program = created_or_null(
 		next.clCreateProgramWithSource(s->context, 1, &source, NULL, &err), &err);
-	if (!err)
-		err = next.clBuildProgram(s->program, s->num_devices, s->devices, "", NULL, NULL);
-	if (!err)
-		s->kernel = created_or_null(next.clCreateKernel(s->program, kernel, &err), &err);
-	return err;
+	return err ? err
+		   : next.clBuildProgram(s->program, s->num_devices, s->devices, "", NULL, NULL);
 }
 
 cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices)

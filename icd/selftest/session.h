@@ -13,7 +13,7 @@ struct session {
 	cl_context context;
 	cl_command_queue queue; /* of the device under test */
 	cl_program program;	/* NULL: native kernels */
-	cl_kernel kernel;	/* of rounds */
+	const char *kernel;	/* of rounds */
 };
 
 struct session_arg {

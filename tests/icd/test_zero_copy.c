@@ -85,6 +85,15 @@ TEST_EACH(host_access, struct host_access, host_accesses,
 	fixture_close();
 }
 
+TEST(first_launch, "If the first launch of each kernel copies read-only buffers, they are refused.")
+{
+	zero_copy_open_gpu();
+	stub_set(STUB_COPYING_FIRST_LAUNCH, 1);
+	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
+	fixture_close();
+}
+
 TEST(pin_limit, "If a driver cannot take a size in the self-test, larger imports are refused, and "
 		"smaller ones are not.")
 {

@@ -339,6 +339,7 @@ kernel_fn *builtin_find(const char *name);
 struct launch {
 	char name[64];
 	kernel_fn *run;
+	bool is_first; /* of the kernel object */
 	unsigned num_args;
 	struct arg arg[16];
 	size_t offset[3], global[3];

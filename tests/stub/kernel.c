@@ -9,6 +9,7 @@ struct kernel {
 	struct program *program;
 	const struct signature *signature; /* in the program */
 	struct arg *arg;
+	bool is_launched;
 };
 
 static struct kernel *stub_kernel_create(struct program *program, const struct signature *signature)
@@ -257,6 +258,8 @@ struct launch *launch_create(cl_kernel handle, cl_uint dims, const size_t *offse
 		wanted.offset[d] = offset ? offset[d] : 0;
 	}
 	strcpy(wanted.name, kernel->signature->name);
+	wanted.is_first = !kernel->is_launched;
+	kernel->is_launched = true;
 	wanted.run = builtin_find(wanted.name);
 	wanted.num_args = kernel->signature->num_args;
 	memcpy(wanted.arg, kernel->arg, sizeof(wanted.arg));

@@ -136,7 +136,10 @@ cl_int launch_run(struct launch *launch, struct device *device)
 				 ? 4096
 				 : (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
 		.above = (size_t)stub_get(STUB_COPYING_ABOVE),
-		.access = (stub_get(STUB_COPYING_READ_ONLY) ? CL_MEM_READ_ONLY : 0) |
+		.access = (stub_get(STUB_COPYING_READ_ONLY) ||
+					   (launch->is_first && stub_get(STUB_COPYING_FIRST_LAUNCH))
+				   ? CL_MEM_READ_ONLY
+				   : 0) |
 			  (stub_get(STUB_COPYING_WRITE_ONLY) ? CL_MEM_WRITE_ONLY : 0) |
 			  (stub_get(STUB_COPYING_HOST_ACCESS)
 				   ? CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |

@@ -87,6 +87,7 @@ enum stub_option {
 	/* clFinish does not wait for commands with wait lists; 2: it aborts; 3: of the second device */
 	STUB_FINISH_EARLY,
 	STUB_COPYING_READ_ONLY,	       /* CL_MEM_READ_ONLY host pointers are copied by kernels */
+	STUB_COPYING_FIRST_LAUNCH,     /* ... by the first launch of each kernel object alone */
 	STUB_COPYING_WRITE_ONLY,       /* CL_MEM_WRITE_ONLY host pointers are copied by kernels */
 	STUB_COPYING_ABOVE,	       /* host pointers of more bytes are copied, unless 0 */
 	STUB_COPYING_FILES,	       /* mappings of files are copied */

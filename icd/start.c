@@ -12,6 +12,15 @@
 static atomic_bool start_differs;
 static unsigned long long start_noted;
 
+/* The value in "NAME=VALUE", or NULL: another variable. */
+static const char *start_value(const char *name, const char *variable)
+{
+	const size_t length = strlen(name);
+
+	return !strncmp(variable, name, length) && variable[length] == '=' ? variable + length + 1
+									   : NULL;
+}
+
 bool start_is_watcher(const char *variable)
 {
 	static const char *const runtimes[] = {
@@ -19,10 +28,10 @@ bool start_is_watcher(const char *variable)
 		"libmsan.", "libhwasan.", "libclang_rt.", "vgpreload_",
 	};
 
-	const bool preloads = !strncmp(variable, "LD_PRELOAD=", strlen("LD_PRELOAD="));
+	const char *value = start_value("LD_PRELOAD", variable);
 
-	for (size_t i = 0; preloads && i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
-		if (strstr(variable, runtimes[i]))
+	for (size_t i = 0; value && i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (strstr(value, runtimes[i]))
 			return true;
 	return false;
 }

@@ -426,6 +426,7 @@ static void context_tell(const struct context *context, const char *function, co
 
 void context_notify(cl_context handle, const char *function, cl_int err)
 {
+	THREAD_NO_CANCEL();
 	struct context *context = context_get(handle);
 
 	if (context)

@@ -103,7 +103,7 @@ size_t import_memory_available(void)
 	char *line = NULL;
 
 	if (available_file_number("/proc/meminfo", "MemAvailable", &kib))
-		least = kib * 1024;
+		least = kib < SIZE_MAX / 1024 ? kib * 1024 : SIZE_MAX;
 	while (groups && getline(&line, &room, groups) > 0) {
 		size_t available = available_in_line(line);
 

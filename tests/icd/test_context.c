@@ -2,6 +2,8 @@
 /* Contexts: handles known to the layer, and the contexts' callbacks. */
 #include "fixture.h"
 
+#include <pthread.h>
+
 struct log {
 	unsigned count;
 	char text[256];
@@ -416,6 +418,51 @@ TEST_EACH(own_sentence, struct underivable, underivables,
 	EXPECT(sentence && strlen(sentence) > 12);
 	EXPECT(!strstr(fix.notice, "memory is NULL"));
 	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+static void CL_CALLBACK context_cancel_point(const char *message, const void *data, size_t size,
+					     void *user_data)
+{
+	bool *is_over = user_data;
+
+	(void)message;
+	(void)data;
+	(void)size;
+	pthread_testcancel();
+	*is_over = true;
+}
+
+static void *context_refused_and_cancelled(void *mem)
+{
+	char byte;
+
+	pthread_cancel(pthread_self());
+	cl.clEnqueueReadBuffer(fix.queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL);
+	return NULL;
+}
+
+TEST(callback_is_not_cancelled, "A thread that is cancelled comes back from the context's callback.")
+{
+	bool is_over = false;
+	pthread_t thread;
+	void *result = NULL;
+	cl_mem mem;
+	cl_int err;
+
+	fixture_reset();
+	fixture_open();
+	cl.clReleaseContext(fix.context);
+	cl.clReleaseCommandQueue(fix.queue);
+	fix.context = cl.clCreateContext(NULL, fix.num_devices, fix.device, context_cancel_point,
+					 &is_over, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	fix.queue = fixture_create_queue(0);
+	mem = fixture_import_host(0, pages_map(1), 4096);
+	EXPECT_EQ(pthread_create(&thread, NULL, context_refused_and_cancelled, mem), 0);
+	EXPECT_EQ(pthread_join(thread, &result), 0);
+	EXPECT(is_over);
 	cl.clReleaseMemObject(mem);
 	fixture_close();
 }

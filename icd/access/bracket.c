@@ -115,8 +115,7 @@ static cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event 
 			atomic_fetch_or(&b->state, FAILED); /* keeps the events */
 	}
 	if (err)
-		log_error("the driver refuses the command's wait list: %s",
-			  cl_error_name(err));
+		log_error("the driver refuses the command's wait list: %s", cl_error_name(err));
 	return err;
 }
 

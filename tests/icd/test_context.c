@@ -443,7 +443,8 @@ static void *context_refused_and_cancelled(void *mem)
 	return NULL;
 }
 
-TEST(callback_is_not_cancelled, "A thread that is cancelled comes back from the context's callback.")
+TEST(callback_is_not_cancelled,
+     "A thread that is cancelled comes back from the context's callback.")
 {
 	bool is_over = false;
 	pthread_t thread;

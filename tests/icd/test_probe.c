@@ -462,7 +462,7 @@ TEST(relative_layer,
 /* Makes two folders of the cache, and goes into the first; the second has files of the same names. */
 static void folders_enter(char name[2][128])
 {
-	char command[512];
+	char command[2048];
 
 	for (int i = 0; i < 2; i++)
 		snprintf(name[i], 128, "%s/folder%d", probe_cache, i);

@@ -78,7 +78,7 @@ static bool ipc_map(struct range *r, size_t begin)
 {
 	void *memory;
 
-	r->block = pages_reserve(0, r->block_size, PROT_NONE);
+	r->block = device_pages_reserve(0, r->block_size);
 	r->addr = r->block + begin;
 	memory = driver_map(NULL, r->block_size, PROT_READ | PROT_WRITE, MAP_SHARED, r->shared);
 	r->memory = memory == MAP_FAILED ? NULL : memory;

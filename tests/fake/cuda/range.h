@@ -53,6 +53,9 @@ size_t pages_round_up(size_t size);
 /* Anonymous pages at @addr, or anywhere if @addr is 0; 0 on failure. */
 uintptr_t pages_reserve(uintptr_t addr, size_t size, int prot);
 
+/* Addresses for device memory, the same ones again if @addr was device memory's; 0 on failure. */
+uintptr_t device_pages_reserve(uintptr_t addr, size_t size);
+
 /* The defaults of the controls in pointer.c and dma_buf.c. */
 void pointer_reset(void);
 void dma_buf_reset(void);

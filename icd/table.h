@@ -203,9 +203,9 @@ CALLS(clGetImageInfo)
 /* calls/derive.c */
 CALLS(clCreateSubBuffer)
 CALLS(clCreateImage)
-CALLS(clCreateImageWithProperties)
 /* calls/external_memory.c */
 CALLS(clCreateBufferWithProperties)
+CALLS(clCreateImageWithProperties)
 /* calls/map.c: the last of the sixteen */
 CALLS(clEnqueueUnmapMemObject)
 /* calls/kernel.c */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a bracket, for its files: bracket.c enqueues, bracket_edges.c runs START and END,
- * bracket_events.c keeps the events, and bracket_overdue.c asks drivers that do not call back.
+ * The state of a bracket, for its files: bracket.c enqueues and runs START and END, bracket_events.c
+ * keeps the events, and bracket_overdue.c asks drivers that do not call back.
  */
 #ifndef ICD_ACCESS_BRACKET_STATE_H
 #define ICD_ACCESS_BRACKET_STATE_H
 
 #include <stdatomic.h>
 
-#include "icd/access/bracket.h"
+#include "icd/objects/memobj.h"
 #include "util/list.h"
 
 /*
@@ -68,13 +68,6 @@ struct bracket {
 
 void bracket_put(struct bracket *b);
 void bracket_destroy(struct bracket *b);
-
-/* Ends access, now or once it has begun, unless an END is on its way. */
-void bracket_abandon(struct bracket *b);
-
-/* The driver is to call @notify, with a reference.  Returns the driver's error. */
-cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
-			 void(CL_CALLBACK *notify)(cl_event, cl_int, void *));
 
 /* Driver: the first command could run now, or a command of its wait list failed. */
 void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg);

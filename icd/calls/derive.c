@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 
-#include "icd/calls/external_memory.h"
 #include "icd/calls/properties.h"
 #include "icd/driver_info.h"
 #include "icd/error.h"
@@ -223,8 +222,7 @@ cl_mem derive_image(struct context *context, struct image_request *r, struct mem
 		       : image;
 }
 
-/* A request on an import goes to its method, any other to the driver. */
-static cl_mem image_request_run(struct image_request *r, cl_int *errcode_ret)
+cl_mem derive_image_of_request(struct image_request *r, cl_int *errcode_ret)
 {
 	struct memobj *parent = memobj_live() && r->desc ? memobj_get(r->desc->mem_object) : NULL;
 	cl_int err = CL_SUCCESS;
@@ -252,30 +250,5 @@ cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
 	struct image_request r = { "clCreateImage", false,  context, NULL,
 				   flags,	    format, desc,    host_ptr };
 
-	return image_request_run(&r, errcode_ret);
-}
-
-cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
-						     const cl_mem_properties *properties,
-						     cl_mem_flags flags,
-						     const cl_image_format *format,
-						     const cl_image_desc *desc, void *host_ptr,
-						     cl_int *errcode_ret)
-{
-	struct image_request r = { "clCreateImageWithProperties",
-				   true,
-				   context,
-				   properties,
-				   flags,
-				   format,
-				   desc,
-				   host_ptr };
-	cl_int err;
-	cl_mem mem;
-
-	if (!desc || !external_is_ours(properties) || !external_make(&r, 0, &mem, &err))
-		return image_request_run(&r, errcode_ret);
-	if (errcode_ret)
-		*errcode_ret = err;
-	return mem;
+	return derive_image_of_request(&r, errcode_ret);
 }

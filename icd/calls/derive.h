@@ -15,4 +15,7 @@ struct image_request;
 cl_mem derive_image(struct context *context, struct image_request *r, struct memobj *parent,
 		    cl_mem_properties *properties, cl_int *err);
 
+/* An image that a program asks for: on an import by its method, any other by the driver. */
+cl_mem derive_image_of_request(struct image_request *r, cl_int *errcode_ret);
+
 #endif /* ICD_CALLS_DERIVE_H */

@@ -49,7 +49,11 @@ static const cl_mem_properties *property_find(const cl_mem_properties *propertie
 	return NULL;
 }
 
-bool external_is_ours(const cl_mem_properties *properties)
+/*
+ * Whether the list has CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, or devices for nothing, which drivers without the
+ * extension may take.  @properties: or NULL.
+ */
+static bool external_is_ours(const cl_mem_properties *properties)
 {
 	const cl_mem_properties *devices = external_devices(properties);
 
@@ -261,7 +265,12 @@ static cl_mem external_create(const struct context_import *how, const struct ima
 	return mem;
 }
 
-bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_int *err)
+/*
+ * An object of @r->properties, external_is_ours(): an image, or without r->desc a buffer of @size bytes.
+ * False: the driver has the extension, or the context is none of the layer's, so the driver gets the call.  Else *mem, or
+ * NULL and *err, which is logged and told to the context's callback.
+ */
+static bool external_make(const struct image_request *r, size_t size, cl_mem *mem, cl_int *err)
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(r->context);
@@ -311,6 +320,31 @@ cl_mem CL_API_CALL layer_clCreateBufferWithProperties(cl_context context,
 	if (!external_is_ours(properties) || !external_make(&r, size, &mem, &err))
 		return next.clCreateBufferWithProperties(context, properties, flags, size, host_ptr,
 							 errcode_ret);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
+}
+
+cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
+						     const cl_mem_properties *properties,
+						     cl_mem_flags flags,
+						     const cl_image_format *format,
+						     const cl_image_desc *desc, void *host_ptr,
+						     cl_int *errcode_ret)
+{
+	struct image_request r = { "clCreateImageWithProperties",
+				   true,
+				   context,
+				   properties,
+				   flags,
+				   format,
+				   desc,
+				   host_ptr };
+	cl_int err;
+	cl_mem mem;
+
+	if (!desc || !external_is_ours(properties) || !external_make(&r, 0, &mem, &err))
+		return derive_image_of_request(&r, errcode_ret);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return mem;

@@ -61,6 +61,7 @@ struct gdmabuf_buffer {
 struct gdmabuf_kind {
 	const char *name;		/* the exporter's, in /proc and debugfs */
 	u32 flags;			/* of exports; supported by the kind */
+	unsigned long vm_flags;		/* of mappings; the others are the same for all */
 	u64 (*page_size)(void);		/* 0: no such memory at present */
 	/*
 	 * Charges, and pins @buffer->length bytes at @address of the calling process.  After an
@@ -104,7 +105,7 @@ int gdmabuf_vmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
 void gdmabuf_vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
 #define GDMABUF_VMAP_MAX SZ_256M	/* of kernel address space, for a buffer */
 
-/* ---- provider.c, user.c: GPU memory ---- */
+/* ---- gpu.c, provider.c, user.c: GPU memory ---- */
 
 /* Takes a reference to the provider's module.  NULL without a provider. */
 const struct gdmabuf_provider *gdmabuf_provider_get(void);
@@ -115,8 +116,9 @@ int gdmabuf_user_charge(kuid_t uid, u64 bytes);
 void gdmabuf_user_uncharge(kuid_t uid, u64 bytes);
 void gdmabuf_users_exit(void);
 
-/* Runs what a put of GPU memory has to try again. */
-extern struct workqueue_struct *gdmabuf_wq;
+int gdmabuf_gpu_init(void); /* -ENOMEM */
+/* No dma-buf of GPU memory is left. */
+void gdmabuf_gpu_exit(void);
 
 /* ---- context.c: open files, watches ---- */
 

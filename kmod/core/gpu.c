@@ -9,6 +9,8 @@
 
 #include "core.h"
 
+static struct workqueue_struct *retries; /* of puts */
+
 static u64 gdmabuf_gpu_page_size(void)
 {
 	const struct gdmabuf_provider *provider = gdmabuf_provider_get();
@@ -46,13 +48,6 @@ static int gdmabuf_gpu_check_runs(const struct gdmabuf_buffer *buffer)
 	return sum == buffer->length ? 0 : -EIO;
 }
 
-static void gdmabuf_gpu_free(struct gdmabuf_buffer *buffer)
-{
-	gdmabuf_provider_put(buffer->gpu.provider);
-	kvfree(buffer->runs);
-	kfree(buffer);
-}
-
 /*
  * If the driver has no memory to give the pages back, a work item tries again.  The user is charged
  * until then: for good if the driver refuses, because it keeps the pages.  The work holds the
@@ -64,12 +59,14 @@ static void gdmabuf_gpu_put(struct work_struct *work)
 	int err = buffer->gpu.handle ? buffer->gpu.provider->unpin(buffer->gpu.handle) : 0;
 
 	if (err == -ENOMEM) {
-		queue_delayed_work(gdmabuf_wq, &buffer->gpu.put, HZ);
+		queue_delayed_work(retries, &buffer->gpu.put, HZ);
 		return;
 	}
 	if (!err)
 		gdmabuf_user_uncharge(buffer->gpu.uid, buffer->length);
-	gdmabuf_gpu_free(buffer);
+	gdmabuf_provider_put(buffer->gpu.provider);
+	kvfree(buffer->runs);
+	kfree(buffer);
 }
 
 static int gdmabuf_gpu_pin_pages(struct gdmabuf_buffer *buffer, u64 address)
@@ -131,8 +128,22 @@ static const struct dma_buf_ops *gdmabuf_gpu_dma_buf_ops(const struct gdmabuf_bu
 
 const struct gdmabuf_kind gdmabuf_gpu_kind = {
 	.name = "gdmabuf-gpu",
+	.vm_flags = VM_DONTCOPY,	/* the GPU driver passes no mapping on to children either */
 	.page_size = gdmabuf_gpu_page_size,
 	.pin = gdmabuf_gpu_pin,
 	.destroy = gdmabuf_gpu_destroy,
 	.ops = gdmabuf_gpu_dma_buf_ops,
 };
+
+int gdmabuf_gpu_init(void)
+{
+	retries = alloc_workqueue("gdmabuf", WQ_UNBOUND, 0);
+	return retries ? 0 : -ENOMEM;
+}
+
+/* The work that dropped a provider, and so the last reference to this module, may still run. */
+void gdmabuf_gpu_exit(void)
+{
+	destroy_workqueue(retries);
+	gdmabuf_users_exit();
+}

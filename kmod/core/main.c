@@ -10,8 +10,6 @@
 #include "compat.h"
 #include "core.h"
 
-struct workqueue_struct *gdmabuf_wq;
-
 /* An ioctl: the arguments of user space, and where the results go. */
 struct call {
 	struct gdmabuf_context *ctx;
@@ -238,31 +236,25 @@ static struct miscdevice device = {
 
 static int __init gdmabuf_init(void)
 {
-	int err;
+	int err = gdmabuf_gpu_init();
 
-	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND, 0);
-	if (!gdmabuf_wq)
-		return -ENOMEM;
-	err = misc_register(&device);
-	if (err) {
-		destroy_workqueue(gdmabuf_wq);
+	if (err)
 		return err;
-	}
-	gdmabuf_totals_create();
-	return 0;
+	err = misc_register(&device);
+	if (err)
+		gdmabuf_gpu_exit();
+	else
+		gdmabuf_totals_create();
+	return err;
 }
 
-/*
- * All contexts are closed and all dma-bufs released, because both hold the module.  The work that
- * dropped a provider, and with it the last reference to this module, may not have returned.
- */
+/* All contexts are closed and all dma-bufs released, because both hold the module. */
 static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
 	gdmabuf_totals_destroy();
 	gdmabuf_notifiers_exit();
-	destroy_workqueue(gdmabuf_wq);
-	gdmabuf_users_exit();
+	gdmabuf_gpu_exit();
 }
 
 module_init(gdmabuf_init);

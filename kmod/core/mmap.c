@@ -57,10 +57,6 @@ static pgprot_t gdmabuf_mmap_bar_prot(pgprot_t prot)
 	return pgprot_decrypted(pgprot_writecombine(prot));
 }
 
-/*
- * fork() copies mappings of host memory, as of all shared memory, but not mappings of GPU memory,
- * which the GPU driver does not pass on to children either.
- */
 int gdmabuf_mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
@@ -70,9 +66,7 @@ int gdmabuf_mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 		return err;
 	if (!buffer->cacheable)
 		vma->vm_page_prot = gdmabuf_mmap_bar_prot(vma->vm_page_prot);
-	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
-	if (buffer->kind == &gdmabuf_gpu_kind)
-		vm_flags_set(vma, VM_DONTCOPY);
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | buffer->kind->vm_flags);
 	/* mprotect() must not make the mapping writable. */
 	if (buffer->flags & GDMABUF_READ_ONLY)
 		vm_flags_clear(vma, VM_MAYWRITE);

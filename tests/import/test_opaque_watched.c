@@ -375,15 +375,23 @@ static void watched_import_in_child(uintptr_t p, uint64_t parents)
 WATCHED_TEST(cloned, "A child without fork handlers imports none of the parent's registrations.")
 {
 	uintptr_t p = watched_map();
-	uint64_t kept = watched_register(p, SIZE);
+	struct driver_import import;
 	int status;
-	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	pid_t child;
 
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer does not know such a child");
+	/* A thread that is awake may hold a lock of malloc(), which the child would wait for. */
+	import = watched_outlive_ticks(p);
+	EXPECT(process_settles(process_is_quiet, NULL));
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (!child)
-		watched_import_in_child(p, kept);
+		watched_import_in_child(p, import.out.kept);
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
-	EXPECT_EQ(driver_once(p, SIZE), kept);
+	atomic_store(&driver_time_passes, false);
+	EXPECT_EQ(driver_once(p, SIZE), import.out.kept);
+	driver_put(&import);
 }
 
 static int watched_count_devices(void)

@@ -52,42 +52,35 @@ static bool place_is_layer(const char *name)
 	return is_layer;
 }
 
-/* Paths of the libraries of a table's functions, in the order of loading, as in OPENCL_LAYERS. */
-struct paths {
-	const void *table; /* of functions */
-	size_t entries;
-	char *path[16];
-	size_t count;
-};
-
-static bool place_has_function(const struct paths *of, const struct dl_phdr_info *info)
-{
-	struct dl_find_object library;
-	void *function;
-
-	for (size_t i = 0; i < of->entries; i++) {
-		memcpy(&function, (const char *)of->table + i * sizeof(function), sizeof(function));
-		if (!_dl_find_object(function, &library) &&
-		    library.dlfo_link_map->l_addr == info->dlpi_addr)
-			return true;
-	}
-	return false;
-}
-
 /* The caller frees the path. */
 static char *place_absolute_path(const char *name)
 {
 	return name[0] == '/' ? strdup(name) : realpath(name, NULL);
 }
 
+/* The libraries of a table's functions, in the order of loading, as in OPENCL_LAYERS. */
+struct libraries {
+	const void *table; /* of functions */
+	size_t entries;
+	const char *name[16];
+	size_t count;
+};
+
 static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct paths *libraries = arg;
+	struct libraries *libraries = arg;
+	struct dl_find_object library;
+	void *function;
 
 	(void)size;
-	if (*info->dlpi_name && libraries->count < 16 && place_has_function(libraries, info)) {
-		libraries->path[libraries->count] = place_absolute_path(info->dlpi_name);
-		libraries->count += libraries->path[libraries->count] != NULL;
+	for (size_t i = 0; *info->dlpi_name && i < libraries->entries; i++) {
+		memcpy(&function, (const char *)libraries->table + i * sizeof(function),
+		       sizeof(function));
+		if (libraries->count < 16 && !_dl_find_object(function, &library) &&
+		    library.dlfo_link_map->l_addr == info->dlpi_addr) {
+			libraries->name[libraries->count++] = library.dlfo_link_map->l_name;
+			break;
+		}
 	}
 	return 0;
 }
@@ -98,17 +91,18 @@ static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
  */
 void place_note_below(const void *table, size_t entries)
 {
-	struct paths libraries = { .table = table, .entries = entries };
+	struct libraries libraries = { .table = table, .entries = entries };
 
 	below[0] = '\0';
 	dl_iterate_phdr(place_note_library, &libraries);
 	for (size_t i = 0; i < libraries.count; i++) {
-		size_t used = strlen(below), room = sizeof(below) - used;
+		const size_t used = strlen(below), room = sizeof(below) - used;
+		char *path = place_absolute_path(libraries.name[i]);
 
-		if (place_is_layer(libraries.path[i]) &&
-		    (size_t)snprintf(below + used, room, "%s:", libraries.path[i]) >= room)
+		if (path && place_is_layer(path) &&
+		    (size_t)snprintf(below + used, room, "%s:", path) >= room)
 			below[used] = '\0';
-		free(libraries.path[i]);
+		free(path);
 	}
 }
 
@@ -139,16 +133,6 @@ static bool place_find_probe(const char *of_layer)
 	return false;
 }
 
-/* The name of the layer may be a link. */
-static void place_find_probe_by_link(void)
-{
-	char *path = realpath(layer, NULL);
-
-	if (path)
-		place_find_probe(path);
-	free(path);
-}
-
 /* The program may have left the folder of a relative name, and another file may have that name. */
 void place_note_loader(void *caller)
 {
@@ -159,6 +143,7 @@ void place_note_loader(void *caller)
 		strcpy(loader, info.dli_fname);
 }
 
+/* The name of the layer may be a link. */
 __attribute__((constructor)) static void place_note(void)
 {
 	Dl_info info;
@@ -169,6 +154,10 @@ __attribute__((constructor)) static void place_note(void)
 	if (path && strlen(path) < sizeof(layer))
 		strcpy(layer, path);
 	free(path);
-	if (!stat("/", &root_file) && !place_find_probe(layer))
-		place_find_probe_by_link();
+	if (stat("/", &root_file) || place_find_probe(layer))
+		return;
+	path = realpath(layer, NULL);
+	if (path)
+		place_find_probe(path);
+	free(path);
 }

@@ -12,7 +12,6 @@
 #include "icd/facts/kept.h"
 #include "icd/probe/identity.h"
 #include "icd/probe/probe.h"
-#include "icd/start.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/restricted.h"
@@ -86,13 +85,11 @@ static bool facts_tell(const struct facts_record *record, enum facts_wait wait)
 	       (wait < FACTS_IMPORT || record->is_whole);
 }
 
-/* Some drivers of a process that has changed the environment may have read other variables than others. */
 static struct facts_record *facts_read_kept(cl_platform_id platform, bool *is_old)
 {
 	unsigned long long key;
-	bool has_library, is_recent = true;
-	struct facts_record *record = identity_platform(platform, &key, &has_library) &&
-						      has_library && !start_is_changed()
+	bool is_kept, is_recent = true;
+	struct facts_record *record = identity_platform(platform, &key, &is_kept) && is_kept
 					      ? kept_read(key, &is_recent)
 					      : NULL;
 

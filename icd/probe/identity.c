@@ -5,15 +5,16 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "icd/driver_info.h"
 #include "icd/layer.h"
 #include "icd/place.h"
-#include "icd/start.h"
 #include "icd/text.h"
 #include "util/restricted.h"
 
@@ -49,12 +50,12 @@ static bool library_is_below(const struct dl_find_object *library)
 
 /*
  * The library of a function of the driver's own.  A function pointer in an object's dispatch
- * table may be a loader's.  No loader has a clIcdGetPlatformIDsKHR of its own.  Some drivers name
- * clIcdGetPlatformIDsKHR to loaders alone; for such drivers the list below is tried.
+ * table may be a loader's.  No loader has a clIcdGetPlatformIDsKHR of its own, but some drivers name it to loaders alone.
  */
 static bool library_of_platform(cl_platform_id platform, struct dl_find_object *library)
 {
 	static const char *const names[] = {
+		"clIcdGetPlatformIDsKHR",
 		"clGetPlatformInfo",
 		"clGetDeviceIDs",
 		"clIcdGetFunctionAddressForPlatformKHR",
@@ -68,13 +69,9 @@ static bool library_of_platform(cl_platform_id platform, struct dl_find_object *
 		"clCreateFromGLBuffer",
 	};
 
-	if (!next.clGetExtensionFunctionAddressForPlatform)
-		return false;
-	if (library_find(next.clGetExtensionFunctionAddressForPlatform(platform,
-								       "clIcdGetPlatformIDsKHR"),
-			 library))
-		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0;
+	     next.clGetExtensionFunctionAddressForPlatform && i < sizeof(names) / sizeof(names[0]);
+	     i++)
 		if (library_find(next.clGetExtensionFunctionAddressForPlatform(platform, names[i]),
 				 library) &&
 		    !library_is_below(library))
@@ -82,49 +79,100 @@ static bool library_of_platform(cl_platform_id platform, struct dl_find_object *
 	return false;
 }
 
-void identity_driver(cl_platform_id platform, char *path, size_t size)
+const char *identity_driver(cl_platform_id platform)
 {
 	struct dl_find_object library;
 
-	*path = '\0';
-	if (library_of_platform(platform, &library) && *library.dlfo_link_map->l_name == '/')
-		snprintf(path, size, "%s", library.dlfo_link_map->l_name);
+	return library_of_platform(platform, &library) && *library.dlfo_link_map->l_name == '/'
+		       ? library.dlfo_link_map->l_name
+		       : "";
 }
 
 /* "": no library is known, or the process has more rights than the user, and the environment is not believed. */
 static char *identity_library(cl_platform_id platform)
 {
 	struct dl_find_object library;
-	const char *path;
 	struct stat st;
 	size_t head;
 
-	if (getauxval(AT_SECURE) || !library_of_platform(platform, &library))
+	if (getauxval(AT_SECURE) || !library_of_platform(platform, &library) ||
+	    stat(library.dlfo_link_map->l_name, &st))
 		return text_create("%s", "");
-	path = library.dlfo_link_map->l_name;
 	head = (size_t)((char *)library.dlfo_map_end - (char *)library.dlfo_map_start);
-	if (stat(path, &st))
-		return text_create("%s", "");
-	return text_create("%s %lld %lld.%09ld %016llx", path, (long long)st.st_size,
-			   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+	return text_create("%s %lld %lld.%09ld %016llx", library.dlfo_link_map->l_name,
+			   (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
 			   text_hash_bytes(library.dlfo_map_start,
 					   head < IDENTITY_HEAD ? head : IDENTITY_HEAD));
 }
 
+static bool identity_begins(const char *variable, const char *const *prefixes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+bool identity_drops(const char *variable)
+{
+	static const char *const dropped[] = {
+		"OPENCL_LAYERS=", "CLIMPORT_PROBE=",
+		"HWLOC_PLUGINS_PATH=", /* PoCL sets it while devices are listed */
+	};
+
+	const char *preload = strncmp(variable, "LD_PRELOAD=", 11) == 0 ? getenv("LD_PRELOAD")
+									: NULL;
+
+	return identity_begins(variable, dropped, sizeof(dropped) / sizeof(dropped[0])) ||
+	       (preload && (strstr(preload, "san.so") || strstr(preload, "libclang_rt.") ||
+			    strstr(preload, "vgpreload_")));
+}
+
+/*
+ * A sum over the variables by which drivers choose devices and ways of work; their order does not matter.  With
+ * NEOReadDebugKeys, Intel's driver reads dozens of variables whose names have nothing in common.
+ */
+static unsigned long long identity_environment(void)
+{
+	static const char *const chosen[] = {
+		"POCL_",  "CUDA_", "NVIDIA_", "NV_",	 "RUSTICL_",	"MESA_", "GALLIUM_",
+		"LIBGL_", "DRI_",  "RADEON_", "AMD_",	 "HSA_",	"ROCR_", "HIP_",
+		"GPU_",	  "LP_",   "ZE_",     "INTEL_",	 "IGC_",	"NEO",	 "CL_",
+		"OCL_",	  "CLVK_", "VK_",     "OPENCL_", "LD_PRELOAD=",
+	};
+	const bool all = getenv("NEOReadDebugKeys");
+	unsigned long long sum = 0;
+
+	for (char **line = environ; line && *line; line++)
+		if (!identity_drops(*line) &&
+		    (all || identity_begins(*line, chosen, sizeof(chosen) / sizeof(chosen[0]))))
+			sum += text_hash(*line);
+	return sum;
+}
+
+/* Programs change the environment later.  Drivers read some variables early and some late. */
+static unsigned long long environment_at_start;
+
+__attribute__((constructor)) static void identity_note_start(void)
+{
+	environment_at_start = identity_environment();
+}
+
 /* Containers of an image have machine names of their own. */
-bool identity_platform(cl_platform_id platform, unsigned long long *key, bool *has_library)
+bool identity_platform(cl_platform_id platform, unsigned long long *key, bool *is_kept)
 {
 	char *library = identity_library(platform),
 	     *name = platform_string(platform, CL_PLATFORM_NAME),
 	     *version = platform_string(platform, CL_PLATFORM_VERSION),
 	     *vendor = platform_string(platform, CL_PLATFORM_VENDOR), *text = NULL;
+	const unsigned long long environment = identity_environment();
 	struct utsname machine;
 
 	if (library && name && version && vendor && !uname(&machine))
 		text = text_create("%s\n%s\n%s\n%s\n%s %s %s\n%s %llx", library, name, version,
 				   vendor, machine.nodename, machine.release, machine.version,
-				   place_layers_below(), start_sum());
-	*has_library = library && *library;
+				   place_layers_below(), environment);
+	*is_kept = library && *library && environment == environment_at_start;
 	*key = text ? text_hash(text) : 0;
 	free(library);
 	free(name);

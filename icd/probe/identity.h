@@ -14,13 +14,22 @@
 #include "icd/cl_compat.h"
 
 /* The file of the driver's library, "" if it is unknown or has a relative name: place_note_loader(). */
-void identity_driver(cl_platform_id platform, char *path, size_t size);
+const char *identity_driver(cl_platform_id platform);
 
 /*
- * The key of a platform.  Without the driver's library the key has the other parts: it tells the platforms of the
- * process apart, and no record is kept.  False: the platform is unknown, or there is no memory.
+ * The key of a platform.  False: the platform is unknown, or there is no memory.
+ * @is_kept: whether records are kept under the key.  Not without the driver's library, where the key only tells
+ *	the platforms of the process apart.  Nor if a variable that counts has changed since the layer was loaded: nobody
+ *	knows with which variables the drivers of such a process work.
  */
-bool identity_platform(cl_platform_id platform, unsigned long long *key, bool *has_library);
+bool identity_platform(cl_platform_id platform, unsigned long long *key, bool *is_kept);
+
+/*
+ * Whether climport-probe does not inherit a variable, which no key has: drivers set it themselves, or it preloads the
+ * runtime of a sanitizer or of valgrind.  They watch a program, may not start behind
+ * another, and would end a probe process for faults of the driver that the program survives.
+ */
+bool identity_drops(const char *variable);
 
 /*
  * A probe process inherits the limits and filters of system calls, and may die because of them.  So a

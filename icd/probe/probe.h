@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process climport-probe tests a platform's devices for a process that must not test them: a driver may crash or
+ * climport-probe tests a platform's devices for a process that must not test them: a driver may crash or
  * hang.
  *
  * The application notices nothing of climport-probe: no SIGCHLD, no child for wait(), no descriptor, no
- * zombie.  Only waitpid() with __WALL or __WCLONE sees the process between (between.h), and may
- * take the end of the process between.
+ * zombie.  Only waitpid() with __WALL or __WCLONE sees the process between, and may take its end.
  */
 #ifndef ICD_PROBE_PROBE_H
 #define ICD_PROBE_PROBE_H

@@ -207,13 +207,13 @@ cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool wit
 {
 	struct facts_file file = { .fd = fd, .with_images = with_images };
 	unsigned long long own;
-	bool has_library;
+	bool is_kept;
 	cl_int err;
 
-	if (!identity_platform(platform, &own, &has_library) || own != strtoull(key, NULL, 16))
+	if (!identity_platform(platform, &own, &is_kept) || own != strtoull(key, NULL, 16))
 		return CL_INVALID_PLATFORM;
 	file.record = calloc(1, sizeof(*file.record));
-	err = file.record ? facts_make_record(&file, platform, own, has_library, status)
+	err = file.record ? facts_make_record(&file, platform, own, is_kept, status)
 			  : CL_OUT_OF_RESOURCES;
 	free(file.record);
 	return err;

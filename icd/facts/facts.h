@@ -52,7 +52,7 @@ struct facts {
 
 struct facts_record {
 	struct probe_progress progress; /* with FACTS_LAYOUT the record is sealed */
-	struct facts_record *older;	/* in the store alone: threads may still read it */
+	struct facts_record *older;	/* in the store alone */
 	unsigned long long sum;		/* of what follows */
 	unsigned long long limits;	/* identity_limits() of the tests */
 	unsigned int count;		/* of devices; those behind are unknown */

@@ -4,6 +4,9 @@
  * waits for climport-probe, and the callers for that thread, as long as the table in docs/architecture.md says.  What
  * comes later is there for later calls.
  *
+ * Records outlive the process, in $XDG_CACHE_HOME/climport/results or ~/.cache/climport/results: a file for each key
+ * (probe/identity.h).  If the folder cannot be written, no record is kept.  Several processes may write at once.
+ *
  * A record that could be better is made anew after an hour, since a library may be installed meanwhile.  Until the
  * new one is there, the old one serves.  Nothing unknown is kept.
  */
@@ -35,5 +38,8 @@ void facts_forget(cl_platform_id platform, const struct facts_record *record);
 
 /* See probe_ask(), for the calling process: no record is kept. */
 size_t facts_make_here(cl_platform_id platform, bool with_images, struct facts_record *record);
+
+/* In climport-probe. */
+void kept_write(unsigned long long key, const struct facts_record *record);
 
 #endif /* ICD_FACTS_STORE_H */

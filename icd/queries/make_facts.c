@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "icd/driver_info.h"
-#include "icd/facts/kept.h"
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"
 #include "icd/probe/identity.h"

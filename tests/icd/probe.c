@@ -59,9 +59,10 @@ void probe_create_cache_for_pocl(void)
 }
 
 /* How the program's time passes. */
-static bool probe_is_slow;	    /* a second is half a minute */
+static bool probe_is_slow;	    /* ten seconds are five minutes */
 static bool (*probe_is_time)(void); /* if set: not at all, and then at once */
-static atomic_int probe_waits;	    /* so often the program has waited until a time */
+static atomic_int probe_waits;	    /* for so many times the program has waited */
+static atomic_int probe_longest;    /* seconds */
 
 static bool probe_child_is_awake(const char *stat)
 {
@@ -89,31 +90,44 @@ static bool probe_children_sleep(void)
 	return asleep;
 }
 
-static struct timespec probe_time_in_10_ms(void)
+static struct timespec probe_time(void)
 {
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time); /* time: between two looks at probe_is_time */
-	time.tv_nsec += 10000000;
-	time.tv_sec += time.tv_nsec / 1000000000;
-	time.tv_nsec %= 1000000000;
 	return time;
 }
 
-/* The layer waits for a tenth of a second at a time. */
+/* Several waits until one time are one. */
+static void probe_note_wait(const struct timespec *until)
+{
+	static struct timespec last;
+	const struct timespec now = probe_time();
+	const int seconds = (int)(until->tv_sec - now.tv_sec + (until->tv_nsec > now.tv_nsec));
+
+	if (last.tv_sec != until->tv_sec || last.tv_nsec != until->tv_nsec)
+		atomic_fetch_add(&probe_waits, 1);
+	last = *until;
+	if (seconds > atomic_load(&probe_longest))
+		atomic_store(&probe_longest, seconds);
+}
+
 static int probe_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
 {
 	struct timespec end = *until;
 	int ret;
 
-	atomic_fetch_add(&probe_waits, 1);
+	probe_note_wait(until);
 	if (!probe_is_time) {
-		end.tv_sec += probe_is_slow ? 3 : 0;
+		end.tv_sec += probe_is_slow ? 300 : 0;
 		return timed_wait_real(cond, mutex, &end);
 	}
 	if (probe_is_time() && probe_children_sleep())
 		return ETIMEDOUT;
-	end = probe_time_in_10_ms();
+	end = probe_time();
+	end.tv_nsec += 10000000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
 	ret = timed_wait_real(cond, mutex, &end);
 	return ret == ETIMEDOUT ? 0 : ret;
 }
@@ -305,6 +319,11 @@ void probe_use_installed_layer(void)
 int probe_count_waits(void)
 {
 	return atomic_load(&probe_waits);
+}
+
+int probe_longest_wait(void)
+{
+	return atomic_load(&probe_longest);
 }
 
 int probe_silent_with_installed(void)

@@ -27,7 +27,7 @@ int probe_run_program(int (*program)(void));
 
 /*
  * Likewise.  A query gives a probe up after ten seconds, which a busy machine may need for the start of a
- * process.  Here a second is half a minute, so each probe that answers is in time.
+ * process.  Here five minutes are added, so each probe that answers is in time.
  */
 int probe_run_answered(int (*program)(void));
 
@@ -92,8 +92,9 @@ void probe_use_installed_layer(void);
 int probe_silent_with_installed(void);
 int probe_query_with_installed(void);
 
-/* So often this program has waited until a time. */
+/* For so many times this program has waited, and for so many seconds at most. */
 int probe_count_waits(void);
+int probe_longest_wait(void);
 
 /* The number of entries in the cache's directory of results, with "." and "..". */
 int probe_count_kept(void);

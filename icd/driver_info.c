@@ -30,27 +30,17 @@ const char *type_extension(enum import_type type)
 	return names[type];
 }
 
-typedef cl_int (*info_fn)(void *object, cl_uint name, size_t size, void *value, size_t *length);
-
-static cl_int device_ask(void *id, cl_uint name, size_t size, void *value, size_t *length)
-{
-	return next.clGetDeviceInfo(id, name, size, value, length);
-}
-
-static cl_int platform_ask(void *platform, cl_uint name, size_t size, void *value, size_t *length)
-{
-	return next.clGetPlatformInfo(platform, name, size, value, length);
-}
-
-static char *info_string(info_fn info, void *object, cl_uint name)
+static char *info_string(cl_platform_id platform, cl_device_id id, cl_uint name)
 {
 	size_t size;
 	char *text;
 
-	if (info(object, name, 0, NULL, &size))
+	if (id ? next.clGetDeviceInfo(id, name, 0, NULL, &size)
+	       : next.clGetPlatformInfo(platform, name, 0, NULL, &size))
 		return NULL;
 	text = calloc(1, size + 1);
-	if (text && info(object, name, size, text, NULL)) {
+	if (text && (id ? next.clGetDeviceInfo(id, name, size, text, NULL)
+			: next.clGetPlatformInfo(platform, name, size, text, NULL))) {
 		free(text);
 		return NULL;
 	}
@@ -59,12 +49,12 @@ static char *info_string(info_fn info, void *object, cl_uint name)
 
 char *device_string(cl_device_id id, cl_device_info name)
 {
-	return info_string(device_ask, id, name);
+	return info_string(NULL, id, name);
 }
 
 char *platform_string(cl_platform_id platform, cl_platform_info name)
 {
-	return info_string(platform_ask, platform, name);
+	return info_string(platform, NULL, name);
 }
 
 /* "OpenCL<space><major_version.minor_version><space><vendor-specific information>" */
@@ -121,47 +111,16 @@ cl_device_id *device_list(cl_platform_id platform, cl_uint *count)
 	return NULL;
 }
 
-long device_place(cl_platform_id platform, cl_device_id root, cl_uint *count)
+bool driver_imports(cl_device_id device, cl_external_memory_handle_type_khr type)
 {
-	cl_device_id *devices = device_list(platform, count);
-	long number = -1;
-
-	for (cl_uint i = 0; i < *count && number < 0; i++)
-		if (devices[i] == root)
-			number = (long)i;
-	free(devices);
-	return number;
-}
-
-#define HANDLE_TYPES 32
-
-/* Returns how many there are. */
-static size_t driver_handle_types(cl_device_id device,
-				  cl_external_memory_handle_type_khr types[HANDLE_TYPES])
-{
-	const size_t one = sizeof(types[0]);
+	cl_external_memory_handle_type_khr types[32]; /* more than Khronos has */
 	size_t size = 0;
 
 	if (next.clGetDeviceInfo(device, CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR,
-				 HANDLE_TYPES * one, types, &size))
-		return 0;
-	return size / one < HANDLE_TYPES ? size / one : HANDLE_TYPES; /* a driver may say more */
-}
-
-bool driver_imports_any(cl_device_id device)
-{
-	cl_external_memory_handle_type_khr types[HANDLE_TYPES];
-
-	return driver_handle_types(device, types) > 0;
-}
-
-bool driver_imports_dma_bufs(cl_device_id device)
-{
-	cl_external_memory_handle_type_khr types[HANDLE_TYPES];
-	const size_t count = driver_handle_types(device, types);
-
-	for (size_t i = 0; i < count; i++)
-		if (types[i] == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
+				 sizeof(types), types, &size))
+		return false;
+	for (size_t i = 0; i < size / sizeof(types[0]) && i < sizeof(types) / sizeof(types[0]); i++)
+		if (!type || types[i] == type)
 			return true;
 	return false;
 }

@@ -12,9 +12,6 @@
 /* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
 cl_device_id *device_list(cl_platform_id platform, cl_uint *count);
 
-/* The number of a root device on its platform, which has @count; -1: none. */
-long device_place(cl_platform_id platform, cl_device_id root, cl_uint *count);
-
 /* The root device of a sub-device; @id if @id is a root device. */
 cl_device_id device_root(cl_device_id id);
 
@@ -37,8 +34,7 @@ bool has_word(const char *list, const char *name);
 /* The extension name for a type: "cl_arm_import_memory_host", ... */
 const char *type_extension(enum import_type type);
 
-/* Whether the driver itself imports dma-bufs on the device, or anything: cl_khr_external_memory. */
-bool driver_imports_dma_bufs(cl_device_id device);
-bool driver_imports_any(cl_device_id device);
+/* Whether the driver itself imports handles of a type on the device, or of any (0): cl_khr_external_memory. */
+bool driver_imports(cl_device_id device, cl_external_memory_handle_type_khr type);
 
 #endif /* ICD_DRIVER_INFO_H */

@@ -13,7 +13,7 @@
 #include <CL/cl_ext.h>
 
 #include "arguments.h"
-#include "icd/queries/describe.h"
+#include "icd/probe/interface.h"
 #include "paths.h"
 #include "terminal.h"
 

@@ -158,7 +158,7 @@ static cl_int external_find_driver(struct external_command *c, bool is_acquire)
 		err = next.clGetCommandQueueInfo(c->queue, CL_QUEUE_DEVICE, sizeof(device), &device,
 						 NULL);
 	if (!err &&
-	    (c->count || c->mems ? driver_imports_any(device) : driver_imports_dma_bufs(device)))
+	    driver_imports(device, c->count || c->mems ? 0 : CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR))
 		c->driver = is_acquire ? driver->clEnqueueAcquireExternalMemObjectsKHR
 				       : driver->clEnqueueReleaseExternalMemObjectsKHR;
 	return err;

@@ -150,7 +150,7 @@ static bool external_has_driver(const struct context *context)
 	const size_t count = context_devices(context, &devices);
 
 	for (size_t i = 0; i < count; i++)
-		if (driver_imports_dma_bufs(devices[i]))
+		if (driver_imports(devices[i], CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR))
 			return true;
 	return false;
 }

@@ -8,8 +8,7 @@
 #include "icd/access/queue_bracket.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/queries/describe.h"
-#include "icd/queries/make_facts.h"
+#include "icd/probe/interface.h"
 #include "icd/queries/support.h"
 
 /* A function that is not intercepted is not touched, and costs nothing. */

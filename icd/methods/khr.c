@@ -131,7 +131,7 @@ static const char *khr_find_obstacle(const struct device *device)
 	if (!has_word(device->extensions, EXTENSION) &&
 	    !has_word(device->extensions, EXTENSION "_dma_buf"))
 		return "the device has no " EXTENSION;
-	if (!driver_imports_dma_bufs(device->id))
+	if (!driver_imports(device->id, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR))
 		return "the device has " EXTENSION ", but not for dma-bufs";
 	if (!khr_has_functions(device->platform))
 		return "the driver lacks functions of " EXTENSION;
@@ -217,7 +217,7 @@ static cl_int khr_create(cl_context context, const struct context_import *how, c
 }
 
 static void khr_describe(const struct device *device, enum import_type type,
-			 struct method_memory *memory)
+			 struct device_description *memory)
 {
 	if (type == IMPORT_HOST)
 		memory->address_align = device->base_align;

@@ -81,7 +81,7 @@ void method_probe(struct device *device)
 		method_probe_type(device, (enum import_type)type);
 	host = device->ops[IMPORT_HOST];
 	facts->image2d = host && host->create_image && !device->image2d_from_buffer;
-	facts->driver_dma_bufs = driver_imports_dma_bufs(device->id);
+	facts->driver_dma_bufs = driver_imports(device->id, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR);
 	method_log(device);
 }
 

@@ -13,18 +13,21 @@
 
 static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
-/* The section of a device, by its number on the platform.  NULL: nothing is known, or the record is of other devices. */
+/* The section of a device, by its number on the platform.  NULL: the record is of other devices. */
 static const struct facts *device_find_section(const struct facts_record *record,
 					       cl_platform_id platform, cl_device_id root)
 {
+	const struct facts *section = NULL;
 	char name[FACTS_NAME_SIZE];
 	cl_uint count;
-	const long number = device_place(platform, root, &count);
+	cl_device_id *devices = device_list(platform, &count);
 
-	if (number < 0 || count != record->count)
-		return NULL;
 	device_name_in_record(root, name);
-	return strcmp(name, record->device[number].name) != 0 ? NULL : &record->device[number];
+	for (cl_uint i = 0; i < count && count == record->count; i++)
+		if (devices[i] == root && !strcmp(name, record->device[i].name))
+			section = &record->device[i];
+	free(devices);
+	return section;
 }
 
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE])
@@ -42,18 +45,17 @@ void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE])
 const struct facts *device_facts(cl_platform_id platform, cl_device_id root, enum facts_wait wait,
 				 char why[FACTS_WHY_SIZE])
 {
-	const struct facts_record *record = facts_get(platform, wait, why);
-	const struct facts *facts = record ? device_find_section(record, platform, root) : NULL;
+	for (int i = 0; i < 2; i++) {
+		const struct facts_record *record = facts_get(platform, wait, why);
+		const struct facts *facts = record ? device_find_section(record, platform, root)
+						   : NULL;
 
-	if (!record || facts)
-		return facts;
-	facts_forget(platform, record);
-	record = facts_get(platform, wait, why);
-	facts = record ? device_find_section(record, platform, root) : NULL;
-	if (record && !facts)
-		snprintf(why, FACTS_WHY_SIZE,
-			 "climport-probe finds other devices than this process");
-	return facts;
+		if (!record || facts)
+			return facts;
+		facts_forget(platform, record);
+	}
+	snprintf(why, FACTS_WHY_SIZE, "climport-probe finds other devices than this process");
+	return NULL;
 }
 
 void device_free(struct device *device)
@@ -63,8 +65,7 @@ void device_free(struct device *device)
 	free(device);
 }
 
-/* What needs no test. */
-static struct device *device_create(cl_device_id id)
+struct device *device_create(cl_device_id id)
 {
 	struct device *device = calloc(1, sizeof(*device));
 
@@ -80,17 +81,7 @@ static struct device *device_create(cl_device_id id)
 	}
 	device->image2d_from_buffer = has_word(device->extensions, "cl_khr_image2d_from_buffer");
 	device->base_align = device_base_align(id);
-	return device;
-}
-
-struct device *device_test(cl_device_id root, const struct facts *known)
-{
-	struct device *device = device_create(root);
-
-	if (device && known)
-		method_recall(device, known, "");
-	else if (device)
-		method_probe(device);
+	device_name_in_record(id, device->facts.name);
 	return device;
 }
 
@@ -145,13 +136,6 @@ static const struct device *device_publish(struct device *device)
 	return published;
 }
 
-/* What the driver takes itself needs no record. */
-static void device_recall(struct device *device, enum facts_wait wait, char why[FACTS_WHY_SIZE])
-{
-	if (!method_take_native(device))
-		method_recall(device, device_facts(device->platform, device->id, wait, why), why);
-}
-
 static const struct device *device_find(cl_device_id id, enum facts_wait wait,
 					char why[FACTS_WHY_SIZE])
 {
@@ -169,7 +153,10 @@ static const struct device *device_find(cl_device_id id, enum facts_wait wait,
 	device = device_create(root);
 	if (!device)
 		return known;
-	device_recall(device, wait < FACTS_IMPORT ? FACTS_IMPORT : wait, why);
+	if (wait < FACTS_IMPORT)
+		wait = FACTS_IMPORT;
+	if (!method_take_native(device)) /* what the driver takes itself needs no record */
+		method_recall(device, device_facts(device->platform, root, wait, why), why);
 	return device_publish(device);
 }
 

@@ -34,13 +34,8 @@ struct device {
  */
 const struct device *device_get(cl_device_id id);
 
-/**
- * device_test - in climport-probe: tests a root device, without the tests that the driver may not survive
- * @known: NULL, or what an earlier process has found, which is not tested again
- *
- * Returns a record of the caller's own, for device_free().  NULL if @root is no device, or without memory.
- */
-struct device *device_test(cl_device_id root, const struct facts *known);
+/* In climport-probe: a record of which nothing is known but the device's name.  NULL if @id is no device, or without memory. */
+struct device *device_create(cl_device_id id);
 
 /* NULL is fine. */
 void device_free(struct device *device);

@@ -37,14 +37,6 @@ struct image_request {
 	void *host_ptr;
 };
 
-/* What a method takes, for people and allocators. */
-struct method_memory {
-	const char *kept; /* how the memory stays registered between imports, a clause; or NULL */
-	size_t address_align, size_align; /* bytes */
-	bool by_uuid;			  /* climport_alloc() makes memory for the device's UUID */
-	bool by_uuid_alone;		  /* ... and other host memory is refused */
-};
-
 enum method_quirk {
 	/* On out-of-order queues the driver's markers wait for their wait list. */
 	METHOD_MARKERS_WAIT = 1 << 0,
@@ -120,7 +112,7 @@ struct method_ops {
 
 	/* NULL, or changes @memory, which has the align of the device's facts. */
 	void (*describe)(const struct device *device, enum import_type type,
-			 struct method_memory *memory);
+			 struct device_description *memory);
 
 	/*
 	 * NULL, or both: commands before and behind each command that uses imports.  @imports have no

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layer's interface for the program climport-probe.  Not an OpenCL interface. */
+/* The layer's interface for climport-probe, libclimport and the programs of tools/.  Not an OpenCL interface. */
 #ifndef ICD_PROBE_INTERFACE_H
 #define ICD_PROBE_INTERFACE_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/wait.h>
 
 #include <CL/cl.h>
 
@@ -24,7 +22,7 @@ struct probe_progress {
 };
 
 /**
- * probe_fn - make the record of a platform (facts/facts.h), and keep it
+ * facts_make - make the record of a platform (facts/facts.h), and keep it
  * @key: of the platform in question, from the parent
  * @with_images: images are tested, too, and what else takes long or kills drivers
  * @fd: the record's file.  Sections that are there
@@ -33,27 +31,34 @@ struct probe_progress {
  *
  * Returns CL_SUCCESS; CL_INVALID_PLATFORM if @platform is not the platform of @key; or another error.
  */
-typedef cl_int(CL_API_CALL *probe_fn)(cl_platform_id platform, const char *key, bool with_images,
-				      int fd, int status);
+cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd,
+			      int status);
 
-/*
- * Whether others have ended a probe process, which says nothing of the driver: who stops a service may
- * send its signal to each process.  A filter of system calls sends SIGSYS, and the filter is the
- * application's.
+typedef __typeof__(&facts_make) probe_fn;
+
+#define DESCRIBE_FUNCTION "climportDescribeDevice"
+
+/* How a device takes a type of memory.  The strings are the layer's, and stay. */
+struct device_description {
+	const char *method;   /* NULL: the device refuses such memory */
+	const char *why;      /* a sentence: the proof, or the reason of the refusal */
+	const char *kept;     /* how the memory stays registered between imports; NULL: never */
+	size_t address_align; /* bytes */
+	size_t size_align;
+	bool by_uuid;	    /* climport_alloc() makes memory for the device's UUID */
+	bool by_uuid_alone; /* ... and other host memory is refused */
+};
+
+/**
+ * describe_device - describe how a device takes a type of memory
+ * @import_type: CL_IMPORT_TYPE_HOST_ARM or CL_IMPORT_TYPE_DMA_BUF_ARM
+ * @description: set on success
+ *
+ * Returns CL_SUCCESS, CL_INVALID_DEVICE or CL_INVALID_VALUE.
  */
-static inline bool probe_status_is_lost(int status)
-{
-	static const int signals[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGKILL,
-				       SIGUSR1, SIGUSR2, SIGTERM, SIGSYS };
+cl_int CL_API_CALL describe_device(cl_device_id device, cl_uint import_type,
+				   struct device_description *description);
 
-	if (status == PROBE_STATUS_HANGS)
-		return false;
-	if (!WIFSIGNALED(status))
-		return WEXITSTATUS(status) >= PROBE_STATUS_LOST;
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (WTERMSIG(status) == signals[i])
-			return true;
-	return false;
-}
+typedef __typeof__(&describe_device) describe_device_fn;
 
 #endif /* ICD_PROBE_INTERFACE_H */

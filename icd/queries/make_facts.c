@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/queries/make_facts.h"
-
+/* The record of a platform: made in climport-probe alone, which the tests of a driver may end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"
 #include "icd/probe/identity.h"
+#include "icd/probe/interface.h"
 
 struct facts_file {
 	int fd; /* -1: none, in a program that tests the driver itself */
@@ -20,44 +20,22 @@ struct facts_file {
 	struct facts_record *record;
 };
 
-static void facts_write(struct facts_file *file, const void *part, size_t size)
+/* All that is known: climport-probe sees that the tests go on, and a later worker what this one has found. */
+static void facts_write(struct facts_file *file)
 {
-	const off_t at = (const char *)part - (const char *)file->record;
+	const size_t size = facts_size(file->record);
 
-	if (file->fd >= 0 && file->is_written)
-		file->is_written = pwrite(file->fd, part, size, at) == (ssize_t)size;
-}
-
-/* climport-probe sees that the tests go on. */
-static void facts_step(struct facts_file *file)
-{
 	file->record->progress.steps++;
-	facts_write(file, file->record, offsetof(struct facts_record, device));
-}
-
-static struct facts *facts_section(const struct facts_file *file)
-{
-	return &file->record->device[file->record->count - 1];
-}
-
-static void facts_write_section(struct facts_file *file)
-{
-	facts_write(file, facts_section(file), sizeof(struct facts));
-}
-
-static void facts_end_section(struct facts_file *file)
-{
-	file->record->is_open = false;
-	facts_step(file);
+	if (file->fd >= 0 && file->is_written)
+		file->is_written = pwrite(file->fd, file->record, size, 0) == (ssize_t)size;
 }
 
 /*
  * The tests that the driver may not survive, but those that earlier processes have begun.  While one runs, the file
  * says that the driver has not survived it.
  */
-static void facts_run_dangers(struct facts_file *file, struct device *device)
+static void facts_run_dangers(struct facts_file *file, struct facts *section, struct device *device)
 {
-	struct facts *section = facts_section(file);
 	unsigned int danger;
 
 	while (file->is_written &&
@@ -65,41 +43,36 @@ static void facts_run_dangers(struct facts_file *file, struct device *device)
 		device->facts.begun = danger + 1;
 		*section = device->facts;
 		method_expect_death(section, danger);
-		facts_write_section(file);
-		facts_step(file);
+		facts_write(file);
 		method_run_danger(device, danger);
 		*section = device->facts;
-		facts_write_section(file);
 	}
 }
 
-static void facts_make_section(struct facts_file *file, cl_device_id id)
+/*
+ * Whether others have ended a probe process, which says nothing of the driver: who stops a service may
+ * send its signal to each process.  A filter of system calls sends SIGSYS, and the filter is the
+ * application's.
+ */
+static bool facts_is_lost(int status)
 {
-	struct facts *section = &file->record->device[file->record->count++];
-	struct device *device;
+	static const int signals[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGKILL,
+				       SIGUSR1, SIGUSR2, SIGTERM, SIGSYS };
 
-	device_name_in_record(id, section->name);
-	file->record->is_open = true;
-	facts_write_section(file);
-	facts_step(file);
-	device = device_test(id, NULL);
-	if (device) {
-		memcpy(device->facts.name, section->name, sizeof(section->name));
-		device->facts.is_tested = true;
-		device->facts.has_images = file->with_images;
-		*section = device->facts;
-		facts_write_section(file);
-		facts_run_dangers(file, device);
-	}
-	file->is_written &= device != NULL;
-	facts_end_section(file);
-	device_free(device);
+	if (status == PROBE_STATUS_HANGS)
+		return false;
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status) >= PROBE_STATUS_LOST;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (WTERMSIG(status) == signals[i])
+			return true;
+	return false;
 }
 
 /* A sentence. */
 static void facts_describe_end(int status, char *text, size_t size)
 {
-	if (probe_status_is_lost(status))
+	if (facts_is_lost(status))
 		snprintf(text, size, "the test was ended by others");
 	else if (status == PROBE_STATUS_HANGS)
 		snprintf(text, size, "the driver hangs in the tests of this device");
@@ -115,7 +88,7 @@ static void facts_describe_end(int status, char *text, size_t size)
 /* The device has ended an earlier process, in a test that it was not sure to survive, or it takes nothing. */
 static void facts_note_end(struct facts *facts, int status)
 {
-	const bool is_lost = probe_status_is_lost(status);
+	const bool is_lost = facts_is_lost(status);
 
 	facts->is_unknown |= is_lost;
 	facts->has_died |= !is_lost;
@@ -129,20 +102,46 @@ static void facts_note_end(struct facts *facts, int status)
 	facts->has_images = true; /* there are no imports */
 }
 
-/* If each of a device's tests hung, they would take minutes: after one, the section ends. */
-static void facts_resume_section(struct facts_file *file, cl_device_id id, int status)
+/* The next device's. */
+static void facts_begin_section(struct facts_file *file, struct device *device)
 {
-	struct facts *facts = facts_section(file);
-	const bool goes_on = facts->is_tested && status != PROBE_STATUS_HANGS;
-	struct device *device;
+	struct facts *section = &file->record->device[file->record->count++];
 
-	facts_note_end(facts, status);
-	facts_write_section(file);
-	device = goes_on ? device_test(id, facts) : NULL;
-	if (device)
-		facts_run_dangers(file, device);
-	file->is_written &= device || !goes_on;
-	facts_end_section(file);
+	*section = device->facts;
+	file->record->is_open = true;
+	facts_write(file);
+	method_probe(device);
+	device->facts.is_tested = true;
+	device->facts.has_images = file->with_images;
+	*section = device->facts;
+}
+
+/*
+ * A worker that dies before it has written anything is the last.  If each of a device's tests hung, they would take minutes: after
+ * one, the section ends.
+ */
+static void facts_make_section(struct facts_file *file, cl_device_id id, int status)
+{
+	struct device *device = device_create(id);
+	const bool is_new = !file->record->is_open;
+	struct facts *section;
+	bool goes_on = true;
+
+	file->is_written &= device != NULL;
+	if (!device)
+		return;
+	if (is_new)
+		facts_begin_section(file, device);
+	section = &file->record->device[file->record->count - 1];
+	if (!is_new) {
+		goes_on = section->is_tested && status != PROBE_STATUS_HANGS;
+		facts_note_end(section, status);
+		method_recall(device, section, "");
+	}
+	if (goes_on)
+		facts_run_dangers(file, section, device);
+	file->record->is_open = false;
+	facts_write(file);
 	device_free(device);
 }
 
@@ -169,10 +168,9 @@ static void facts_make_rest(struct facts_file *file, cl_platform_id platform, in
 	cl_device_id *devices = device_list(platform, &count);
 
 	file->is_written = facts_are_of(record, devices, count);
-	if (file->is_written && record->is_open)
-		facts_resume_section(file, devices[record->count - 1], status);
-	while (record->count < count && record->count < FACTS_DEVICES && file->is_written)
-		facts_make_section(file, devices[record->count]);
+	for (cl_uint i = record->count - record->is_open;
+	     i < count && i < FACTS_DEVICES && file->is_written; i++)
+		facts_make_section(file, devices[i], status);
 	free(devices);
 }
 
@@ -186,7 +184,7 @@ static cl_int facts_make_record(struct facts_file *file, cl_platform_id platform
 	record->limits = identity_limits();
 	facts_make_rest(file, platform, status);
 	facts_seal(record);
-	facts_write(file, record, facts_size(record));
+	facts_write(file);
 	if (file->is_written && is_kept && record->is_whole)
 		kept_write(key, record);
 	return file->is_written ? CL_SUCCESS : CL_OUT_OF_RESOURCES;

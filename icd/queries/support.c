@@ -7,8 +7,8 @@
 #include "icd/driver_info.h"
 #include "icd/facts/store.h"
 #include "icd/layer.h"
-#include "icd/objects/method.h"
 #include "icd/objects/device.h"
+#include "icd/objects/method.h"
 #include "util/thread.h"
 
 static unsigned int support_of_facts(const struct facts *facts)
@@ -28,42 +28,21 @@ static unsigned int support_of_facts(const struct facts *facts)
 	return takes;
 }
 
-static unsigned int support_of_record(const struct facts_record *record)
+unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait, bool of_all)
 {
-	unsigned int takes = 0;
-
-	for (unsigned int i = 0; record && i < record->count; i++)
-		takes |= support_of_facts(&record->device[i]);
-	return takes;
-}
-
-void support_prepare(cl_platform_id platform)
-{
-	char why[FACTS_WHY_SIZE];
-
-	facts_get(platform, FACTS_KEPT, why);
-}
-
-/* A driver with the extension for each type needs no test and no addition. */
-static bool support_is_native(cl_platform_id platform)
-{
-	char *extensions = platform_string(platform, CL_PLATFORM_EXTENSIONS);
-	bool is_native = extensions;
-
-	for (int type = 0; type < IMPORT_TYPES; type++)
-		is_native &= has_word(extensions, type_extension(type));
-	free(extensions);
-	return is_native;
-}
-
-unsigned int support_of_platform(cl_platform_id platform)
-{
+	const struct facts_record *record;
+	unsigned int any = 0, all = ~0u;
 	char why[FACTS_WHY_SIZE];
 	THREAD_NO_CANCEL();
 
-	if (support_is_native(platform))
-		return TAKES_NATIVE;
-	return support_of_record(facts_get(platform, FACTS_QUERY, why));
+	record = facts_get(platform, wait, why);
+	for (unsigned int i = 0; record && i < record->count; i++) {
+		const unsigned int takes = support_of_facts(&record->device[i]);
+
+		any |= takes;
+		all &= takes;
+	}
+	return of_all ? any & all : any;
 }
 
 bool support_nothing(cl_platform_id platform)
@@ -73,7 +52,7 @@ bool support_nothing(cl_platform_id platform)
 	THREAD_NO_CANCEL();
 
 	record = facts_get(platform, FACTS_KEPT, why);
-	return record && record->is_whole && !support_of_record(record);
+	return record && record->is_whole && !support_of_platform(platform, FACTS_KEPT, false);
 }
 
 unsigned int support_of_device(cl_device_id id)
@@ -90,14 +69,28 @@ unsigned int support_of_device(cl_device_id id)
 	return facts ? support_of_facts(facts) : 0;
 }
 
-unsigned int support_of_all(cl_platform_id platform)
+cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type,
+				   struct device_description *description)
 {
-	cl_uint count;
-	cl_device_id *devices = device_list(platform, &count);
-	unsigned int takes = devices ? ~0u : 0;
+	const struct device *device = device_get(id);
+	const bool is_host = import_type == CL_IMPORT_TYPE_HOST_ARM;
+	const enum import_type type = is_host ? IMPORT_HOST : IMPORT_DMABUF;
+	const struct facts_type *found;
+	const struct method_ops *ops;
 
-	for (cl_uint i = 0; devices && i < count; i++)
-		takes &= support_of_device(devices[i]);
-	free(devices);
-	return takes;
+	if (!device)
+		return CL_INVALID_DEVICE;
+	if (!is_host && import_type != CL_IMPORT_TYPE_DMA_BUF_ARM)
+		return CL_INVALID_VALUE;
+	found = &device->facts.type[type];
+	ops = device->ops[type];
+	*description = (struct device_description){
+		.method = ops ? ops->name : NULL,
+		.why = found->why,
+		.address_align = found->align,
+		.size_align = found->align,
+	};
+	if (ops && ops->describe)
+		ops->describe(device, type, description);
+	return CL_SUCCESS;
 }

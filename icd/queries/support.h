@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "icd/cl_compat.h"
+#include "icd/facts/store.h"
 #include "import/import.h"
 
 /* By a method of the layer: 1 << enum import_type.  Besides: */
@@ -22,17 +23,12 @@
 /* 0 for an unknown device, also if unknown for the moment. */
 unsigned int support_of_device(cl_device_id device);
 
-/* The bits that every device of a platform has. */
-unsigned int support_of_all(cl_platform_id platform);
-
-/* The bits of all devices of a platform together. */
-unsigned int support_of_platform(cl_platform_id platform);
-
 /*
- * Looks for the kept answer, so a later query needs no system call.  The program may enter a
- * sandbox meanwhile, and the sandbox may forbid system calls.
+ * The bits of all devices of a platform together; or those that each has (@of_all).
+ * @wait: FACTS_KEPT as soon as there is a platform, so a later query needs no system call.  The program may enter a
+ *	sandbox meanwhile, and the sandbox may forbid system calls.
  */
-void support_prepare(cl_platform_id platform);
+unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait, bool of_all);
 
 /* Whether every device of the platform is known to take no memory.  Asks no probe. */
 bool support_nothing(cl_platform_id platform);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/queries/describe.h"
+#include "icd/probe/interface.h"
 #include "import/alloc/memory.h"
 #include "import/api/common.h"
 #include "import/api/import_info.h"

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "icd/queries/describe.h"
+#include "icd/probe/interface.h"
 #include "util/log.h"
 
 /* Opened once, and never closed. */

@@ -4,7 +4,7 @@
 #define TESTS_ICD_OPAQUE_FIXTURE_H
 
 #include "fixture.h"
-#include "icd/queries/describe.h"
+#include "icd/probe/interface.h"
 #include "fake_cuda.h"
 #include "fake_rm.h"
 

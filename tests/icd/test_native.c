@@ -215,21 +215,6 @@ TEST(device_names_garbage,
 	fixture_close();
 }
 
-TEST(no_tests, "A query of a platform whose driver has both types asks no device.")
-{
-	unsigned long before;
-	char text[512];
-
-	native_open(3);
-	before = stub_calls("clGetDeviceInfo");
-	EXPECT_EQ(cl.clGetPlatformInfo(fix.platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text,
-				       NULL),
-		  CL_SUCCESS);
-	EXPECT(strstr(text, "cl_arm_import_memory_dma_buf"));
-	EXPECT_EQ(stub_calls("clGetDeviceInfo"), before);
-	fixture_close();
-}
-
 #define NO_PROTECTED                                                                               \
 	"CL_IMPORT_TYPE_PROTECTED_ARM is CL_TRUE, and has to be CL_FALSE: protected memory needs " \
 	"a "                                                                                       \

@@ -84,7 +84,7 @@ static bool host_ptr_probe(struct device *device, enum import_type type, struct 
 }
 
 static void host_ptr_describe(const struct device *device, enum import_type type,
-			      struct method_memory *memory)
+			      struct device_description *memory)
 {
 	(void)type;
 	if (device->base_align < memory->address_align)

@@ -191,7 +191,7 @@ static bool opaque_fd_takes_pages(unsigned int exporters)
 }
 
 static void opaque_fd_describe(const struct device *device, enum import_type type,
-			       struct method_memory *memory)
+			       struct device_description *memory)
 {
 	const bool takes_pages = opaque_fd_takes_pages(device->facts.exporters);
 

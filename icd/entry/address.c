@@ -9,7 +9,6 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/probe/interface.h"
-#include "icd/queries/support.h"
 
 /* A function that is not intercepted is not touched, and costs nothing. */
 #define CALL(name) .name = layer_##name,
@@ -53,12 +52,6 @@ static void *address_wrap(const char *name, void *function)
 	return ours ? ours : function;
 }
 
-/* A program that asks for a function must not pay for a test: only kept answers refuse. */
-static bool platform_takes_imports(cl_platform_id platform)
-{
-	return platform && !support_nothing(platform);
-}
-
 /* A function that the layer adds to drivers that lack it; or NULL. */
 static void *address_added(const char *name)
 {
@@ -70,12 +63,12 @@ static void *address_added(const char *name)
 		       : NULL;
 }
 
-/* A function of the layer for climport's own programs; or NULL. */
+/* A function of the layer for climport's own programs, or one that it adds; or NULL. */
 static void *address_own(const char *name)
 {
 	if (!strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
-	return strcmp(name, PROBE_FUNCTION) ? NULL : (void *)facts_make;
+	return strcmp(name, PROBE_FUNCTION) ? address_added(name) : (void *)facts_make;
 }
 
 /* A function for all platforms, which looks at the context of each call. */
@@ -83,24 +76,20 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 {
 	void *ours = name ? address_own(name) : NULL;
 
-	if (name && !ours)
-		ours = address_added(name);
 	if (!name || ours)
 		return ours;
 	return address_wrap(name, next.clGetExtensionFunctionAddress(name));
 }
 
+/* "A non-NULL return value [...] does not guarantee that an extension function is actually supported by the platform." */
 void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
 								 const char *name)
 {
-	void *own = name ? address_own(name) : NULL;
+	void *own = platform && name ? address_own(name) : NULL;
 
 	if (own)
 		return own;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
-	own = address_added(name);
-	if (own && platform_takes_imports(platform))
-		return own;
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

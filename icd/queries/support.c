@@ -45,16 +45,6 @@ unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait, 
 	return of_all ? any & all : any;
 }
 
-bool support_nothing(cl_platform_id platform)
-{
-	const struct facts_record *record;
-	char why[FACTS_WHY_SIZE];
-	THREAD_NO_CANCEL();
-
-	record = facts_get(platform, FACTS_KEPT, why);
-	return record && record->is_whole && !support_of_platform(platform, FACTS_KEPT, false);
-}
-
 unsigned int support_of_device(cl_device_id id)
 {
 	const cl_device_id root = device_root(id);

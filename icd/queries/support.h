@@ -30,7 +30,4 @@ unsigned int support_of_device(cl_device_id device);
  */
 unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait, bool of_all);
 
-/* Whether every device of the platform is known to take no memory.  Asks no probe. */
-bool support_nothing(cl_platform_id platform);
-
 #endif /* ICD_QUERIES_SUPPORT_H */

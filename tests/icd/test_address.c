@@ -20,18 +20,6 @@ TEST(function_address, "Both address queries give the same function.")
 	fixture_close();
 }
 
-TEST(no_function_without_device,
-     "If no device of a platform is known to take imports, the platform has no clImportMemoryARM.")
-{
-	fixture_reset();
-	stub_set(STUB_COPYING, 1);
-	fixture_open();
-	EXPECT(cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM"));
-	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory"));
-	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM"));
-	fixture_close();
-}
-
 /*
  * Both address queries give @mine for @name.  Where the layer has a function, no address leads
  * around the layer.

@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,16 +30,11 @@
 	60 /* seconds of the start of a driver, or of a test: PoCL's compiler took 21 s on a loaded machine */
 #define PROBE_DYING 2 /* seconds: of a process with much memory on a loaded machine, rather less */
 
-struct opencl {
-	__typeof__(&clGetPlatformIDs) get_platforms;
-	__typeof__(&clGetExtensionFunctionAddressForPlatform) get_function;
-};
-
 /*
  * A loader that names the driver without its folder gets the one that is loaded already.  The loader's functions are
  * visible to the layer, as a program's are.
  */
-static bool probe_load(const char *loader, const char *driver, struct opencl *opencl)
+static void *probe_load(const char *loader, const char *driver)
 {
 	void *library = *loader ? dlopen(loader, RTLD_NOW | RTLD_GLOBAL) : NULL;
 
@@ -48,39 +42,32 @@ static bool probe_load(const char *loader, const char *driver, struct opencl *op
 		dlopen(driver, RTLD_LAZY | RTLD_LOCAL);
 	if (!library || !dlsym(library, "clGetPlatformIDs"))
 		library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_GLOBAL);
-	if (!library)
-		return false;
-	opencl->get_platforms =
-		(__typeof__(opencl->get_platforms))dlsym(library, "clGetPlatformIDs");
-	opencl->get_function = (__typeof__(opencl->get_function))dlsym(
-		library, "clGetExtensionFunctionAddressForPlatform");
-	return opencl->get_platforms && opencl->get_function;
-}
-
-static cl_uint probe_get_platforms(const struct opencl *opencl,
-				   cl_platform_id platforms[PROBE_PLATFORMS])
-{
-	cl_uint count = 0;
-
-	if (opencl->get_platforms(PROBE_PLATFORMS, platforms, &count))
-		return 0;
-	return count < PROBE_PLATFORMS ? count : PROBE_PLATFORMS;
+	return library;
 }
 
 /* A worker, after one that has ended with @status.  @files: the loader and the driver.  Its own status. */
 static int probe_work(char **files, const char *key, bool with_images, int status)
 {
+	__typeof__(&clGetExtensionFunctionAddressForPlatform) get_function;
+	__typeof__(&clGetPlatformIDs) get_platforms;
 	cl_platform_id platforms[PROBE_PLATFORMS];
 	cl_int err = CL_INVALID_PLATFORM;
-	struct opencl opencl;
-	cl_uint count;
+	cl_uint count = 0;
+	void *library;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the process that started this one is gone */
-	if (!probe_load(files[0], files[1], &opencl))
+	library = probe_load(files[0], files[1]);
+	if (!library)
 		return PROBE_STATUS_LOST;
-	count = probe_get_platforms(&opencl, platforms);
-	for (cl_uint i = 0; i < count && err == CL_INVALID_PLATFORM; i++) {
-		probe_fn make = (probe_fn)opencl.get_function(platforms[i], PROBE_FUNCTION);
+	get_platforms = (__typeof__(get_platforms))dlsym(library, "clGetPlatformIDs");
+	get_function = (__typeof__(get_function))dlsym(library,
+						       "clGetExtensionFunctionAddressForPlatform");
+	if (!get_platforms || !get_function)
+		return PROBE_STATUS_LOST;
+	if (get_platforms(PROBE_PLATFORMS, platforms, &count))
+		count = 0;
+	for (cl_uint i = 0; i < count && i < PROBE_PLATFORMS && err == CL_INVALID_PLATFORM; i++) {
+		probe_fn make = (probe_fn)get_function(platforms[i], PROBE_FUNCTION);
 
 		if (make)
 			err = make(platforms[i], key, with_images, PROBE_FD, status);
@@ -123,19 +110,10 @@ static int probe_wait_for_worker(pid_t pid, const sigset_t *child)
 	return PROBE_STATUS_HANGS;
 }
 
-/* As the driver would have ended this process. */
-static int probe_end_as(int status)
-{
-	if (status == PROBE_STATUS_HANGS)
-		status = SIGALRM;
-	if (WIFSIGNALED(status)) {
-		signal(WTERMSIG(status), SIG_DFL);
-		raise(WTERMSIG(status));
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-/* Until a worker has found no more devices.  A worker that begins no test shows that the driver does not start. */
+/*
+ * Until a worker has found no more devices.  A worker that begins no test shows that the driver does not start: the status is
+ * the worker's, or as a shell has it.
+ */
 static int probe_make_facts(char **files, const char *key, bool with_images)
 {
 	sigset_t child, before;
@@ -157,26 +135,13 @@ static int probe_make_facts(char **files, const char *key, bool with_images)
 		if (probe_progress().layout)
 			return 0;
 		if (probe_progress().steps == steps)
-			return probe_end_as(status);
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
-}
-
-/* A program that may write no files has this process, which writes to memory, restricted as well. */
-static void probe_allow_writing(void)
-{
-	struct rlimit limit;
-
-	signal(SIGXFSZ, SIG_IGN);
-	if (getrlimit(RLIMIT_FSIZE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 int main(int argc, char **argv)
 {
 	if (argc != 4 && (argc != 5 || strcmp(argv[4], PROBE_WITH_IMAGES) != 0))
 		return 2;
-	probe_allow_writing();
 	_exit(probe_make_facts(argv + 1, argv[3], argc == 5));
 }

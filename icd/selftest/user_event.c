@@ -24,10 +24,8 @@
 #define EVENTS 2
 
 struct event_test {
-	cl_device_id device;
 	struct session session;
 	cl_event user[EVENTS], done[EVENTS];
-	bool has_callback;
 	atomic_bool called;		/* and the callback is over */
 	atomic_bool finishes, finished; /* the caller enters clFinish, and has left it */
 	bool is_rescued;		/* the callback did not come */
@@ -43,28 +41,18 @@ static void CL_CALLBACK user_event_called(cl_event event, cl_int status, void *a
 	atomic_store(&t->called, true);
 }
 
-static cl_int user_event_make(struct event_test *t)
+/* No command runs before all are enqueued, as a lazy driver's queue must not be empty in between. */
+static cl_int user_event_enqueue(struct event_test *t, const cl_device_id *device)
 {
-	cl_int err = session_begin_queue(&t->session, &t->device, 1);
+	cl_int err = session_begin_queue(&t->session, device, 1);
 
 	for (int i = 0; i < EVENTS && !err; i++)
 		t->user[i] =
 			created_or_null(next.clCreateUserEvent(t->session.context, &err), &err);
-	return err;
-}
-
-/* No command runs before all are enqueued, as a lazy driver's queue must not be empty in between. */
-static cl_int user_event_enqueue(struct event_test *t)
-{
-	cl_int err = CL_SUCCESS;
-
 	for (int i = 0; i < EVENTS && !err; i++)
 		err = next.clEnqueueMarkerWithWaitList(t->session.queue, 1, &t->user[i],
 						       &t->done[i]);
-	if (!err)
-		err = next.clSetEventCallback(t->done[0], CL_COMPLETE, user_event_called, t);
-	t->has_callback = !err;
-	return err;
+	return err ? err : next.clSetEventCallback(t->done[0], CL_COMPLETE, user_event_called, t);
 }
 
 /* False: that takes longer than @ms milliseconds. */
@@ -80,7 +68,8 @@ static bool user_event_wait(const atomic_bool *done, int ms)
 static void user_event_complete(struct event_test *t)
 {
 	for (int i = 0; i < EVENTS; i++)
-		next.clSetUserEventStatus(t->user[i], CL_COMPLETE);
+		if (t->user[i])
+			next.clSetUserEventStatus(t->user[i], CL_COMPLETE);
 }
 
 static void *user_event_run(void *arg)
@@ -102,10 +91,8 @@ static enum tested user_event_finish(struct event_test *t)
 	cl_int status = CL_QUEUED, err;
 	pthread_t thread;
 
-	if (thread_create(&thread, 0, user_event_run, t)) {
-		user_event_complete(t);
+	if (thread_create(&thread, 0, user_event_run, t))
 		return UNTESTED;
-	}
 	atomic_store(&t->finishes, true);
 	err = next.clFinish(t->session.queue);
 	atomic_store(&t->finished, true);
@@ -113,18 +100,13 @@ static enum tested user_event_finish(struct event_test *t)
 		err = next.clGetEventInfo(t->done[EVENTS - 1], CL_EVENT_COMMAND_EXECUTION_STATUS,
 					  sizeof(status), &status, NULL);
 	pthread_join(thread, NULL);
-	if (err) {
-		user_event_complete(t);
+	if (err)
 		return UNTESTED;
-	}
 	return status == CL_COMPLETE && !t->is_rescued ? PASSED : FAILED;
 }
 
-/* While a callback may come, the driver keeps the test.  @ms: the patience, milliseconds. */
-static void user_event_destroy(struct event_test *t, int ms)
+static void user_event_destroy(struct event_test *t)
 {
-	if (t->has_callback && !user_event_wait(&t->called, ms))
-		return;
 	for (int i = 0; i < EVENTS; i++) {
 		if (t->done[i])
 			next.clReleaseEvent(t->done[i]);
@@ -135,26 +117,28 @@ static void user_event_destroy(struct event_test *t, int ms)
 	free(t);
 }
 
-/* OpenCL before 1.2 has no wait lists for markers. */
+/*
+ * OpenCL before 1.2 has no wait lists for markers.  While a callback may come, late on a busy machine, the driver keeps the
+ * test; it may never come on a device that failed.
+ */
 enum tested selftest_user_event(cl_device_id device)
 {
 	const cl_version version = device_version(device);
 	enum tested found = UNTESTED;
 	struct event_test *t;
+	cl_int err;
 
 	if (version < CL_MAKE_VERSION(1, 2, 0))
 		return version ? FAILED : UNTESTED;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return UNTESTED;
-	t->device = device;
-	if (!user_event_make(t)) {
-		if (user_event_enqueue(t))
-			user_event_complete(t);
-		else
-			found = user_event_finish(t);
-	}
-	/* A callback comes late on a busy machine, and may never come on a device that failed. */
-	user_event_destroy(t, found == FAILED ? GATE_MS : PATIENCE_MS);
+	err = user_event_enqueue(t, &device);
+	if (!err)
+		found = user_event_finish(t);
+	if (found == UNTESTED)
+		user_event_complete(t);
+	if (err || user_event_wait(&t->called, found == FAILED ? GATE_MS : PATIENCE_MS))
+		user_event_destroy(t);
 	return found;
 }

@@ -46,7 +46,7 @@ struct facts {
 	bool takes_large; /* of the method opaque_fd: large allocations of the device's own memory */
 	char large_why[FACTS_WHY_SIZE]; /* part of a sentence, if they are refused */
 	bool has_died;			/* the driver died or hung in the tests */
-	unsigned int begun; /* the next test that the driver may not survive: method_danger() */
+	unsigned int begun;		/* the next test that the driver may not survive */
 	bool is_tested; /* the tests that a driver survives are done.  Last: it is written last */
 };
 

@@ -85,9 +85,6 @@ void method_probe(struct device *device)
 	method_log(device);
 }
 
-/* Images have the numbers of their rules behind these: from the harmless to what drivers do not survive. */
-enum { DANGER_EVENTS, DANGER_LARGE, DANGER_IMAGES, DANGERS = DANGER_IMAGES + IMAGE_RULES };
-
 static const struct method_ops *method_of_image(unsigned int rule)
 {
 	return rule < IMAGE_RULE(IMAGE_OF_DMABUF, false) ? &method_host_ptr_ops : &method_khr_ops;
@@ -107,7 +104,7 @@ static bool method_is_of(const struct device *device, const struct method_ops *o
 	return device->ops[IMPORT_HOST] == ops || device->ops[IMPORT_DMABUF] == ops;
 }
 
-static bool method_concerns(const struct device *device, unsigned int danger)
+bool method_has_danger(const struct device *device, unsigned int danger)
 {
 	if (danger == DANGER_EVENTS)
 		return device->ops[IMPORT_DMABUF] == &method_host_ptr_ops;
@@ -117,14 +114,6 @@ static bool method_concerns(const struct device *device, unsigned int danger)
 		return method_is_of(device, &method_opaque_fd_ops);
 	return method_is_of(device, method_of_image(danger - DANGER_IMAGES)) &&
 	       method_makes_image(device, danger - DANGER_IMAGES);
-}
-
-unsigned int method_danger(const struct device *device, unsigned int least)
-{
-	for (unsigned int danger = least; danger < DANGERS; danger++)
-		if (method_concerns(device, danger))
-			return danger;
-	return METHOD_NO_DANGER;
 }
 
 void method_expect_death(struct facts *facts, unsigned int danger)

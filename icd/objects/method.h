@@ -148,12 +148,12 @@ void method_recall(struct device *device, const struct facts *facts, const char 
 
 /*
  * Tests that the driver may not survive have numbers, in the order in which they run.  Those that take long or
- * compile come last, and only if the facts have images: an image, or a large import, asks for them.
+ * compile come last, and only if the facts have images: an image, or a large import, asks for them.  Images have the
+ * numbers of their rules behind DANGER_IMAGES.
  */
-#define METHOD_NO_DANGER ~0u
+enum { DANGER_EVENTS, DANGER_LARGE, DANGER_IMAGES, DANGERS = DANGER_IMAGES + IMAGE_RULES };
 
-/* The first that concerns a device, from number @least on. */
-unsigned int method_danger(const struct device *device, unsigned int least);
+bool method_has_danger(const struct device *device, unsigned int danger);
 
 /* Sets what holds if the process dies in the test. */
 void method_expect_death(struct facts *facts, unsigned int danger);

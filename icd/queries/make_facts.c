@@ -36,10 +36,10 @@ static void facts_write(struct facts_file *file)
  */
 static void facts_run_dangers(struct facts_file *file, struct facts *section, struct device *device)
 {
-	unsigned int danger;
-
-	while (file->is_written &&
-	       (danger = method_danger(device, device->facts.begun)) != METHOD_NO_DANGER) {
+	for (unsigned int danger = device->facts.begun; danger < DANGERS && file->is_written;
+	     danger++) {
+		if (!method_has_danger(device, danger))
+			continue;
 		device->facts.begun = danger + 1;
 		*section = device->facts;
 		method_expect_death(section, danger);

@@ -2,7 +2,6 @@
 #include "icd/place.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,23 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char layer[PATH_MAX], probe[PATH_MAX + 64], below[PATH_MAX], loader[PATH_MAX];
+struct place place;
+
+static char probe[PATH_MAX + 64];
 static struct stat root_file, probe_file; /* as they were */
-
-const char *place_of_layer(void)
-{
-	return layer;
-}
-
-const char *place_layers_below(void)
-{
-	return below;
-}
-
-const char *place_of_loader(void)
-{
-	return loader;
-}
 
 static bool place_is_same_file(const char *path, const struct stat *noted)
 {
@@ -93,15 +79,15 @@ void place_note_below(const void *table, size_t entries)
 {
 	struct libraries libraries = { .table = table, .entries = entries };
 
-	below[0] = '\0';
+	place.below[0] = '\0';
 	dl_iterate_phdr(place_note_library, &libraries);
 	for (size_t i = 0; i < libraries.count; i++) {
-		const size_t used = strlen(below), room = sizeof(below) - used;
+		const size_t used = strlen(place.below), room = sizeof(place.below) - used;
 		char *path = place_absolute_path(libraries.name[i]);
 
 		if (path && place_is_layer(path) &&
-		    (size_t)snprintf(below + used, room, "%s:", path) >= room)
-			below[used] = '\0';
+		    (size_t)snprintf(place.below + used, room, "%s:", path) >= room)
+			place.below[used] = '\0';
 		free(path);
 	}
 }
@@ -111,7 +97,7 @@ static bool place_is_safe(void)
 {
 	struct stat st;
 
-	if (stat(layer, &st) || stat(probe, &probe_file) || !S_ISREG(probe_file.st_mode))
+	if (stat(place.layer, &st) || stat(probe, &probe_file) || !S_ISREG(probe_file.st_mode))
 		return false;
 	return (!probe_file.st_uid || probe_file.st_uid == st.st_uid) &&
 	       !(probe_file.st_mode & (S_IWGRP | S_IWOTH) & ~st.st_mode);
@@ -139,24 +125,24 @@ void place_note_loader(void *caller)
 	Dl_info info;
 
 	if (dladdr(caller, &info) && info.dli_fname && info.dli_fname[0] == '/' &&
-	    strlen(info.dli_fname) < sizeof(loader))
-		strcpy(loader, info.dli_fname);
+	    strlen(info.dli_fname) < sizeof(place.loader))
+		strcpy(place.loader, info.dli_fname);
 }
 
 /* The name of the layer may be a link. */
 __attribute__((constructor)) static void place_note(void)
 {
 	Dl_info info;
-	char *path = dladdr((void *)place_of_layer, &info) && info.dli_fname
+	char *path = dladdr((void *)place_of_probe, &info) && info.dli_fname
 			     ? place_absolute_path(info.dli_fname)
 			     : NULL;
 
-	if (path && strlen(path) < sizeof(layer))
-		strcpy(layer, path);
+	if (path && strlen(path) < sizeof(place.layer))
+		strcpy(place.layer, path);
 	free(path);
-	if (stat("/", &root_file) || place_find_probe(layer))
+	if (stat("/", &root_file) || place_find_probe(place.layer))
 		return;
-	path = realpath(layer, NULL);
+	path = realpath(place.layer, NULL);
 	if (path)
 		place_find_probe(path);
 	free(path);

@@ -8,11 +8,26 @@
 #ifndef ICD_PLACE_H
 #define ICD_PLACE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The absolute path of the layer's library, "" if the path is unknown. */
-const char *place_of_layer(void);
+extern struct place {
+	/* The absolute path of the layer's library, "" if the path is unknown. */
+	char layer[PATH_MAX];
+
+	/*
+	 * The file of the program's OpenCL loader, "" if it is unknown.  Another loader may find other drivers: the one in
+	 * PyOpenCL's wheel of PyPI finds PyPI's PoCL, and the system's does not.
+	 */
+	char loader[PATH_MAX];
+
+	/*
+	 * The layers between climport's layer and the driver, as OPENCL_LAYERS lists layers: "", or a list
+	 * with ':' at the end.  A layer below takes part in the apparent behaviour of the driver.
+	 */
+	char below[PATH_MAX];
+} place;
 
 /*
  * The path of climport-probe, in the build's folders or installed.  False: there is none, or it or the root directory is another file
@@ -20,18 +35,6 @@ const char *place_of_layer(void);
  * and the program gets the caller's rights.
  */
 bool place_of_probe(char *path, size_t size);
-
-/*
- * The layers between climport's layer and the driver, as OPENCL_LAYERS lists layers: "", or a list
- * with ':' at the end.  A layer below takes part in the apparent behaviour of the driver.
- */
-const char *place_layers_below(void);
-
-/*
- * The file of the program's OpenCL loader, "" if it is unknown.  Another loader may find other drivers: the one in
- * PyOpenCL's wheel of PyPI finds PyPI's PoCL, and the system's does not.
- */
-const char *place_of_loader(void);
 
 /* For clInitLayer(): @table has the functions below the layer, and NULL. */
 void place_note_below(const void *table, size_t entries);

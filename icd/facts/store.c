@@ -211,24 +211,22 @@ static void facts_look(struct platform_facts *p) REQUIRES(facts_lock)
 static bool facts_request(cl_platform_id platform, bool with_images, struct facts_record *record,
 			  char why[FACTS_WHY_SIZE])
 {
-	size_t size;
+	size_t size = 0;
+	bool is_valid;
 
 	snprintf(why, FACTS_WHY_SIZE, "no memory");
-	if (!record)
-		return false;
-	if (config_probe() == PROBE_HERE)
+	if (record && config_probe() == PROBE_HERE)
 		size = facts_make_here(platform, with_images, record);
-	else
+	else if (record)
 		size = probe_ask(platform, with_images, record, sizeof(*record), why,
 				 FACTS_WHY_SIZE);
-	if (!size)
-		return false;
-	if (!facts_are_valid(record, size))
-		snprintf(why, FACTS_WHY_SIZE, "climport-probe answers nonsense");
-	else
+	is_valid = size && facts_are_valid(record, size);
+	if (size)
 		snprintf(why, FACTS_WHY_SIZE, "%s",
-			 record->is_whole ? "" : "a test had no memory, or others ended it");
-	return facts_are_valid(record, size);
+			 !is_valid	    ? "climport-probe answers nonsense"
+			 : record->is_whole ? ""
+					    : "a test had no memory, or others ended it");
+	return is_valid;
 }
 
 /* A thread.  A shortage of a moment takes nothing from what is known. */

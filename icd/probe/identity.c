@@ -88,23 +88,6 @@ const char *identity_driver(cl_platform_id platform)
 		       : "";
 }
 
-/* "": no library is known, or the process has more rights than the user, and the environment is not believed. */
-static char *identity_library(cl_platform_id platform)
-{
-	struct dl_find_object library;
-	struct stat st;
-	size_t head;
-
-	if (getauxval(AT_SECURE) || !library_of_platform(platform, &library) ||
-	    stat(library.dlfo_link_map->l_name, &st))
-		return text_create("%s", "");
-	head = (size_t)((char *)library.dlfo_map_end - (char *)library.dlfo_map_start);
-	return text_create("%s %lld %lld.%09ld %016llx", library.dlfo_link_map->l_name,
-			   (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
-			   text_hash_bytes(library.dlfo_map_start,
-					   head < IDENTITY_HEAD ? head : IDENTITY_HEAD));
-}
-
 static bool identity_begins(const char *variable, const char *const *prefixes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -158,26 +141,34 @@ __attribute__((constructor)) static void identity_note_start(void)
 	environment_at_start = identity_environment();
 }
 
-/* Containers of an image have machine names of their own. */
+/* A process that has more rights than the user does not believe the environment.  Containers of an image have machine names. */
 bool identity_platform(cl_platform_id platform, unsigned long long *key, bool *is_kept)
 {
-	char *library = identity_library(platform),
-	     *name = platform_string(platform, CL_PLATFORM_NAME),
-	     *version = platform_string(platform, CL_PLATFORM_VERSION),
-	     *vendor = platform_string(platform, CL_PLATFORM_VENDOR), *text = NULL;
 	const unsigned long long environment = identity_environment();
+	char *name = platform_string(platform, CL_PLATFORM_NAME),
+	     *version = platform_string(platform, CL_PLATFORM_VERSION), *text = NULL;
+	struct dl_find_object library;
 	struct utsname machine;
+	struct stat st;
+	size_t head;
 
-	if (library && name && version && vendor && !uname(&machine))
-		text = text_create("%s\n%s\n%s\n%s\n%s %s %s\n%s %llx", library, name, version,
-				   vendor, machine.nodename, machine.release, machine.version,
-				   place_layers_below(), environment);
-	*is_kept = library && *library && environment == environment_at_start;
+	*is_kept = !getauxval(AT_SECURE) && library_of_platform(platform, &library) &&
+		   !stat(library.dlfo_link_map->l_name, &st);
+	head = *is_kept ? (size_t)((char *)library.dlfo_map_end - (char *)library.dlfo_map_start)
+			: 0;
+	if (name && version && !uname(&machine))
+		text = text_create(
+			"%s %lld %lld.%09ld %016llx\n%s\n%s\n%s %s %s\n%s %llx",
+			head ? library.dlfo_link_map->l_name : "", head ? (long long)st.st_size : 0,
+			head ? (long long)st.st_mtim.tv_sec : 0, head ? st.st_mtim.tv_nsec : 0,
+			text_hash_bytes(head ? library.dlfo_map_start : NULL,
+					head < IDENTITY_HEAD ? head : IDENTITY_HEAD),
+			name, version, machine.nodename, machine.release, machine.version,
+			place.below, environment);
+	*is_kept &= environment == environment_at_start;
 	*key = text ? text_hash(text) : 0;
-	free(library);
 	free(name);
 	free(version);
-	free(vendor);
 	free(text);
 	return *key;
 }

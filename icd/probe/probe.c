@@ -139,8 +139,7 @@ static char **probe_create_environment(struct probe *p)
 	for (size_t i = 0; i < count && environ[i]; i++)
 		if (!identity_drops(environ[i]))
 			env[used++] = environ[i];
-	snprintf(p->layers, sizeof(p->layers), "OPENCL_LAYERS=%s%s", place_layers_below(),
-		 place_of_layer());
+	snprintf(p->layers, sizeof(p->layers), "OPENCL_LAYERS=%s%s", place.below, place.layer);
 	env[used++] = p->layers;
 	env[used] = here;
 	return env;
@@ -194,7 +193,7 @@ size_t probe_ask(cl_platform_id platform, bool with_images, void *answer, size_t
 	    (p->env = probe_create_environment(p))) {
 		snprintf(p->key, sizeof(p->key), "%016llx", key);
 		p->argv[0] = p->program;
-		p->argv[1] = place_of_loader();
+		p->argv[1] = place.loader;
 		p->argv[2] = identity_driver(platform);
 		p->argv[3] = p->key;
 		p->argv[4] = with_images ? PROBE_WITH_IMAGES : NULL;

@@ -161,42 +161,29 @@ static bool facts_are_of(const struct facts_record *record, const cl_device_id *
 	return true;
 }
 
-static void facts_make_rest(struct facts_file *file, cl_platform_id platform, int status)
+/* False: something could not be tested, or written. */
+static bool facts_make_rest(struct facts_file *file, cl_platform_id platform, int status)
 {
 	struct facts_record *record = file->record;
 	cl_uint count;
 	cl_device_id *devices = device_list(platform, &count);
 
+	record->limits = identity_limits();
 	file->is_written = facts_are_of(record, devices, count);
 	for (cl_uint i = record->count - record->is_open;
 	     i < count && i < FACTS_DEVICES && file->is_written; i++)
 		facts_make_section(file, devices[i], status);
 	free(devices);
-}
-
-static cl_int facts_make_record(struct facts_file *file, cl_platform_id platform,
-				unsigned long long key, bool is_kept, int status)
-{
-	struct facts_record *record = file->record;
-
-	if (pread(file->fd, record, sizeof(*record), 0) < 0)
-		return CL_OUT_OF_RESOURCES;
-	record->limits = identity_limits();
-	facts_make_rest(file, platform, status);
 	facts_seal(record);
 	facts_write(file);
-	if (file->is_written && is_kept && record->is_whole)
-		kept_write(key, record);
-	return file->is_written ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+	return file->is_written;
 }
 
 size_t facts_make_here(cl_platform_id platform, bool with_images, struct facts_record *record)
 {
 	struct facts_file file = { .fd = -1, .with_images = with_images, .record = record };
 
-	facts_make_rest(&file, platform, 0);
-	facts_seal(record);
-	return file.is_written ? facts_size(record) : 0;
+	return facts_make_rest(&file, platform, 0) ? facts_size(record) : 0;
 }
 
 cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool with_images, int fd,
@@ -204,14 +191,15 @@ cl_int CL_API_CALL facts_make(cl_platform_id platform, const char *key, bool wit
 {
 	struct facts_file file = { .fd = fd, .with_images = with_images };
 	unsigned long long own;
-	bool is_kept;
-	cl_int err;
+	bool is_kept, is_made;
 
 	if (!identity_platform(platform, &own, &is_kept) || own != strtoull(key, NULL, 16))
 		return CL_INVALID_PLATFORM;
 	file.record = calloc(1, sizeof(*file.record));
-	err = file.record ? facts_make_record(&file, platform, own, is_kept, status)
-			  : CL_OUT_OF_RESOURCES;
+	is_made = file.record && pread(fd, file.record, sizeof(*file.record), 0) >= 0 &&
+		  facts_make_rest(&file, platform, status);
+	if (is_made && is_kept && file.record->is_whole)
+		kept_write(own, file.record);
 	free(file.record);
-	return err;
+	return is_made ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }

@@ -41,9 +41,8 @@ struct host_test {
 
 /* Memory to try, and the application's buffer over it. */
 struct sample {
-	enum import_kind kind;
+	struct import_sample_want want;
 	cl_mem_flags flags;
-	size_t offset, size; /* bytes; the offset is from a page */
 	struct import_region *region;
 };
 
@@ -97,25 +96,22 @@ static cl_int address_compiled(struct session *s, cl_mem buffer, uintptr_t *addr
 	return err;
 }
 
-/* Where a kernel sees a buffer.  On a CPU the host's own address means zero copy.  The memory is not touched. */
-static cl_int address_find(struct session *s, cl_mem buffer, uintptr_t *seen)
-{
-	return s->program ? address_compiled(s, buffer, seen) : address_native(s, buffer, seen);
-}
-
 static cl_mem host_create(cl_context context, bool reader, void *arg, cl_int *err)
 {
 	const struct sample *sample = arg;
 	cl_mem mem = created_or_null(
 		next.clCreateBuffer(context,
 				    rounds_flags(sample->flags, reader) | CL_MEM_USE_HOST_PTR,
-				    sample->size, sample->region->addr, err),
+				    sample->want.size, sample->region->addr, err),
 		err);
 
 	return memobj_holding(mem, sample->region, err);
 }
 
-/* The kernel's address of a buffer over the memory.  1: it is the host's, 0: it is not, or an error. */
+/*
+ * The kernel's address of a buffer over the memory, which is not touched.  On a CPU the host's own address means zero copy.
+ * 1: it is the host's, 0: it is not, or an error.
+ */
 static cl_int host_compare_address(struct host_test *t, struct sample *sample)
 {
 	uintptr_t seen;
@@ -125,7 +121,7 @@ static cl_int host_compare_address(struct host_test *t, struct sample *sample)
 
 	if (!mem)
 		return err;
-	err = address_find(&t->session, mem, &seen);
+	err = (t->session.program ? address_compiled : address_native)(&t->session, mem, &seen);
 	next.clReleaseMemObject(mem);
 	return err ? err : seen == (uintptr_t)sample->region->addr;
 }
@@ -134,7 +130,7 @@ static cl_int host_run_rounds(struct host_test *t, struct sample *sample)
 {
 	const struct rounds rounds = {
 		.bytes = sample->region->addr,
-		.shape = ROUNDS_BYTES(sample->size),
+		.shape = ROUNDS_BYTES(sample->want.size),
 		.create = host_create,
 		.count = ROUNDS_DEFAULT,
 		.arg = sample,
@@ -144,25 +140,26 @@ static cl_int host_run_rounds(struct host_test *t, struct sample *sample)
 }
 
 /* A driver may take all memory of a buffer; a test must not take the machine's. */
-static bool host_is_affordable(const struct host_test *t, const struct sample *sample)
+static bool host_is_affordable(const struct host_test *t, size_t size)
 {
-	return sample->size <= t->largest &&
-	       (t->rule.own_address || sample->size <= import_memory_available() / 2);
+	return size <= t->largest && (t->rule.own_address || size <= import_memory_available() / 2);
 }
 
-/* 1: such memory is zero copy, 0: it is not, or an error.  Memory that cannot be made is not. */
-static cl_int host_run(struct host_test *t, struct sample sample)
+/* 1: such memory is zero copy, 0: it is not, or an error.  Memory that cannot be made is not.  @offset: from a page. */
+static cl_int host_run(struct host_test *t, enum import_kind kind, cl_mem_flags flags,
+		       size_t offset, size_t size)
 {
-	struct import_sample_want want = {
-		.kind = sample.kind,
-		.offset = sample.offset,
-		.size = sample.size,
-		.is_sparse = t->rule.own_address,
+	struct sample sample = {
+		.want = { .kind = kind,
+			  .offset = offset,
+			  .size = size,
+			  .is_sparse = t->rule.own_address },
+		.flags = flags,
 	};
 	cl_int result;
 
-	rounds_places(&ROUNDS_BYTES(want.size), want.at);
-	if (!host_is_affordable(t, &sample) || import_sample_kind(&want, &sample.region))
+	rounds_places(&ROUNDS_BYTES(size), sample.want.at);
+	if (!host_is_affordable(t, size) || import_sample_kind(&sample.want, &sample.region))
 		return CL_OUT_OF_HOST_MEMORY;
 	result = (t->rule.own_address ? host_compare_address : host_run_rounds)(t, &sample);
 	import_put(sample.region);
@@ -171,23 +168,17 @@ static cl_int host_run(struct host_test *t, struct sample sample)
 	return result;
 }
 
-static bool host_try(struct host_test *t, enum import_kind kind, cl_mem_flags flags, size_t offset,
-		     size_t size)
-{
-	return host_run(t, (struct sample){ kind, flags, offset, size, NULL }) == 1;
-}
-
 /* Whole pages, by data; and the kernel's address on a CPU.  1: zero copy, 0: not, or an error. */
 static cl_int host_try_page(struct host_test *t)
 {
-	const struct sample page = { .flags = CL_MEM_READ_WRITE, .size = t->page };
-	const cl_int result = host_run(t, page);
+	const cl_int result = host_run(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, t->page);
 
 	if (result != 1)
 		return result;
 	t->rule.align = t->page;
 	t->rule.own_address = t->is_cpu;
-	t->rule.own_address = t->is_cpu && host_run(t, page) == 1;
+	t->rule.own_address = t->is_cpu &&
+			      host_run(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, t->page) == 1;
 	return 1;
 }
 
@@ -200,7 +191,7 @@ static size_t host_try_alignments(struct host_test *t)
 	for (size_t i = 0; i < ALIGNMENTS; i++) {
 		const struct alignment *a = &alignments[i];
 
-		if (!host_try(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, a->offset, a->size)) {
+		if (host_run(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, a->offset, a->size) != 1) {
 			t->rule.own_address = own_address;
 			break;
 		}
@@ -219,7 +210,7 @@ static void host_try_kinds(struct host_test *t, size_t offset)
 		const size_t size = kind == IMPORT_SEVERAL ? 2 * t->page : SMALL;
 
 		if ((is_writable || t->rule.own_address) &&
-		    host_try(t, (enum import_kind)kind, flags, offset, size))
+		    host_run(t, (enum import_kind)kind, flags, offset, size) == 1)
 			t->rule.kinds |= 1u << kind;
 	}
 }
@@ -233,12 +224,12 @@ static cl_int host_try_all(struct host_test *t)
 		return result;
 	offset = host_try_alignments(t);
 	for (unsigned int access = 0; access < HOST_RULE_ACCESSES; access++)
-		if (host_try(t, IMPORT_ANONYMOUS, host_rule_flags(access), offset, SMALL))
+		if (host_run(t, IMPORT_ANONYMOUS, host_rule_flags(access), offset, SMALL) == 1)
 			t->rule.accesses |= 1u << access;
 	host_try_kinds(t, offset);
 	t->rule.largest = t->page;
 	for (size_t i = 0;
-	     i < SIZES && host_try(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i]); i++)
+	     i < SIZES && host_run(t, IMPORT_ANONYMOUS, CL_MEM_READ_WRITE, 0, sizes[i]) == 1; i++)
 		t->rule.largest = sizes[i];
 	return result;
 }

@@ -218,18 +218,13 @@ static cl_int image_run(struct image_test *t, const struct image_trial *trial)
 	return result;
 }
 
-static bool image_passes(struct image_test *t, const struct image_trial *trial)
-{
-	return image_run(t, trial) == 1;
-}
-
 /* A driver may copy for the sake of a gap behind each row, or of none. */
 static bool image_rows_pass(struct image_test *t, const struct image_trial *trial)
 {
 	struct image_trial tight = *trial;
 
 	tight.is_tight = trial->unit;
-	return image_passes(t, trial) && (!trial->unit || image_passes(t, &tight));
+	return image_run(t, trial) == 1 && (!trial->unit || image_run(t, &tight) == 1);
 }
 
 /* Pixels of 1 << @number bytes, at first not at a page.  False: none is proved, and @trial is the strictest. */
@@ -269,9 +264,9 @@ static void image_try_accesses(struct image_test *t, struct image_trial trial,
 
 		trial.flags = at_page.flags = host_rule_flags(access);
 		at_page.offset = 0;
-		passes = image_passes(t, &trial);
+		passes = image_run(t, &trial) == 1;
 		if (!passes && trial.offset && !image_is_of_part(t->from) &&
-		    image_passes(t, &at_page)) {
+		    image_run(t, &at_page) == 1) {
 			rule->page_accesses |= 1u << access;
 			passes = true;
 		}
@@ -285,7 +280,7 @@ static void image_try_sizes(struct image_test *t, struct image_trial trial, stru
 	for (size_t i = 0; i < COUNT(sides); i++) {
 		trial.width = t->is_2d ? sides[i] : sides[i] * sides[i];
 		trial.height = t->is_2d ? sides[i] : 1;
-		if (!image_passes(t, &trial))
+		if (image_run(t, &trial) != 1)
 			return;
 		rule->width = trial.width;
 		rule->height = trial.height;

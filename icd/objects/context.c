@@ -198,7 +198,7 @@ bool context_is_owned(cl_context handle)
 
 static const struct device *context_device(const struct context *context, size_t i)
 {
-	return device_get_last(context->devices[i]);
+	return device_get(context->devices[i], FACTS_KEPT);
 }
 
 /* The method by which the driver itself takes @type on a device, or NULL. */
@@ -326,7 +326,7 @@ void context_find_import(struct context *context, enum import_type type, struct 
 	bool is_whole = true;
 
 	for (size_t i = 0; i < context->num_devices; i++) {
-		const struct device *device = device_get(context->devices[i]);
+		const struct device *device = device_get(context->devices[i], FACTS_IMPORT);
 
 		is_whole &= device && device_is_whole(device);
 	}

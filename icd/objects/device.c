@@ -160,18 +160,11 @@ static const struct device *device_find(cl_device_id id, enum facts_wait wait,
 	return device_publish(device);
 }
 
-const struct device *device_get(cl_device_id id)
+const struct device *device_get(cl_device_id id, enum facts_wait wait)
 {
 	char why[FACTS_WHY_SIZE];
 
-	return device_find(id, FACTS_IMPORT, why);
-}
-
-const struct device *device_get_last(cl_device_id id)
-{
-	char why[FACTS_WHY_SIZE];
-
-	return device_find(id, FACTS_KEPT, why);
+	return device_find(id, wait, why);
 }
 
 const struct facts *device_tested(cl_device_id id, char why[FACTS_WHY_SIZE])

@@ -29,10 +29,12 @@ struct device {
 /**
  * device_get - the record of a device, or of the root device of a sub-device
  *
+ * @wait: FACTS_IMPORT; or FACTS_KEPT: what the last call has found, known or not, if there was one
+ *
  * The first call for a device asks for the facts of its platform (facts/store.h).  If something is unknown, a later call asks again, so a function of the application makes one such call.
  * Any thread; no lock is held meanwhile.  NULL if @id is no device, or without memory.
  */
-const struct device *device_get(cl_device_id id);
+const struct device *device_get(cl_device_id id, enum facts_wait wait);
 
 /* In climport-probe: a record of which nothing is known but the device's name.  NULL if @id is no device, or without memory. */
 struct device *device_create(cl_device_id id);
@@ -66,8 +68,5 @@ const struct facts *device_tested(cl_device_id id, char why[FACTS_WHY_SIZE]);
 
 /* The name of a device in records. */
 void device_name_in_record(cl_device_id root, char name[FACTS_NAME_SIZE]);
-
-/* What the last device_get() has found, known or not; without an earlier one, device_get(). */
-const struct device *device_get_last(cl_device_id id);
 
 #endif /* ICD_OBJECTS_DEVICE_H */

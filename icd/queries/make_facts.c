@@ -56,17 +56,14 @@ static void facts_run_dangers(struct facts_file *file, struct facts *section, st
  */
 static bool facts_is_lost(int status)
 {
-	static const int signals[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGKILL,
-				       SIGUSR1, SIGUSR2, SIGTERM, SIGSYS };
+	static const unsigned long signals = 1ul << SIGHUP | 1ul << SIGINT | 1ul << SIGQUIT |
+					     1ul << SIGKILL | 1ul << SIGUSR1 | 1ul << SIGUSR2 |
+					     1ul << SIGTERM | 1ul << SIGSYS;
 
 	if (status == PROBE_STATUS_HANGS)
 		return false;
-	if (!WIFSIGNALED(status))
-		return WEXITSTATUS(status) >= PROBE_STATUS_LOST;
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (WTERMSIG(status) == signals[i])
-			return true;
-	return false;
+	return WIFSIGNALED(status) ? signals >> WTERMSIG(status) & 1
+				   : WEXITSTATUS(status) >= PROBE_STATUS_LOST;
 }
 
 /* A sentence. */

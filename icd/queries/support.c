@@ -62,7 +62,7 @@ unsigned int support_of_device(cl_device_id id)
 cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type,
 				   struct device_description *description)
 {
-	const struct device *device = device_get(id);
+	const struct device *device = device_get(id, FACTS_IMPORT);
 	const bool is_host = import_type == CL_IMPORT_TYPE_HOST_ARM;
 	const enum import_type type = is_host ? IMPORT_HOST : IMPORT_DMABUF;
 	const struct facts_type *found;

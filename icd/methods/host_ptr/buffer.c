@@ -93,7 +93,7 @@ cl_int host_ptr_check(const struct context *context, unsigned int kinds, cl_mem_
 	cl_int err = CL_SUCCESS;
 
 	for (size_t i = 0; i < count && !err; i++)
-		err = host_rule_check(&device_get_last(ids[i])->facts.rule, kinds, flags, addr,
-				      size);
+		err = host_rule_check(&device_get(ids[i], FACTS_KEPT)->facts.rule, kinds, flags,
+				      addr, size);
 	return err;
 }

@@ -58,25 +58,22 @@ struct probe {
 	size_t used; /* bytes: of the answer, if the probe has ended with success */
 	int error;
 	pid_t pid;  /* of the probe */
-	int status; /* of the probe's end; -1: unknown */
+	int status; /* of the probe's end; -1: unknown, as the application ignores SIGCHLD */
 	_Alignas(16) char stack[PROBE_STACK_SIZE];
 };
 
 /*
- * SIGCHLD gets the default action: if the application ignores SIGCHLD, the status of the probe
- * would be lost.  A crash of the probe leaves no core file in the application's folder.  The process
+ * A crash of the probe leaves no core file in the application's folder.  The process
  * between leaves real time: a spinning driver in real time would keep the application from the
  * processor, and from the limit for the wait.
  */
 static NOT_SANITIZED void between_prepare(void)
 {
-	static const unsigned long by_default[16]; /* the kernel's struct sigaction, and more */
 	static const struct rlimit none;
 	static const struct sched_param ordinary;
 	long policy = syscall(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
 
 	syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	syscall(SYS_rt_sigaction, SIGCHLD, by_default, NULL, _NSIG / 8);
 	syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL);
 	if (policy == SCHED_FIFO || policy == SCHED_RR)
 		syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &ordinary);
@@ -113,7 +110,9 @@ static NOT_SANITIZED int between_main(void *arg)
 	else
 		p->error = posix_spawn(&p->pid, p->program, NULL, &p->attr, (char *const *)p->argv,
 				       p->env);
-	if (!p->error && syscall(SYS_wait4, p->pid, &p->status, 0, NULL) == p->pid && !p->status) {
+	if (!p->error)
+		syscall(SYS_wait4, p->pid, &p->status, 0, NULL);
+	if (p->status <= 0) {
 		n = syscall(SYS_pread64, PROBE_FD, p->answer, p->size, 0L);
 		p->used = n > 0 ? (size_t)n : 0;
 	}
@@ -168,12 +167,11 @@ static void probe_run(struct probe *p)
 
 static void probe_explain(const struct probe *p, char *why, size_t size)
 {
-	if (p->error || p->status < 0)
-		snprintf(why, size, "climport-probe cannot be run: %s",
-			 log_strerror(p->error ? p->error : ECHILD));
+	if (p->error)
+		snprintf(why, size, "climport-probe cannot be run: %s", log_strerror(p->error));
 	else if (WIFSIGNALED(p->status))
 		snprintf(why, size, "climport-probe was ended by signal %d", WTERMSIG(p->status));
-	else if (p->status)
+	else if (p->status > 0)
 		snprintf(why, size, "climport-probe ended with status %d", WEXITSTATUS(p->status));
 	else
 		snprintf(why, size, "climport-probe answers nothing");

@@ -57,21 +57,23 @@ static cl_event access_release(const struct access *a, const cl_event *behind)
 	return NULL;
 }
 
-/* A kernel joins the queue's open bracket, or the command gets a bracket of its own. */
+/* The command joins the queue's open bracket, or gets a bracket of its own. */
 static cl_int access_bracket(struct access *a, unsigned int edges)
 {
 	const bool may_join = edges & ACCESS_JOIN && !a->num_wait;
+	const bool may_open = edges & ACCESS_BEGIN && !a->event && a->imports.count;
 	cl_int err = CL_SUCCESS;
 
 	if (may_join)
-		a->joined = queue_bracket_enter(a->queue, &a->imports, !a->event, &a->bracket);
-	if (!a->joined) {
+		a->joined =
+			queue_bracket_enter(a->queue, &a->imports, edges, may_open, &a->bracket);
+	if (!a->joined && a->imports.count) {
 		queue_bracket_close(a->queue);
 		/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
-		err = bracket_open(a->queue, &a->imports, edges, a->num_wait,
+		err = bracket_open(a->queue, &a->imports, edges & ~ACCESS_JOIN, a->num_wait,
 				   may_join ? NULL : a->wait, &a->bracket);
 	}
-	if (err || !(edges & ACCESS_BEGIN))
+	if (err || !a->bracket || !(edges & ACCESS_BEGIN))
 		return err;
 	a->num_wait = 1;
 	a->wait = bracket_wait_list(a->bracket);
@@ -83,18 +85,16 @@ cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges
 {
 	cl_int err;
 
-	if (!a->imports.count) {
-		if (a->num_wait || a->event)
-			queue_bracket_close(queue);
+	if (!a->imports.count && (a->num_wait || a->event)) {
+		queue_bracket_close(queue);
 		return CL_SUCCESS;
 	}
 	a->queue = queue;
 	a->bracket = NULL;
-	a->joined = NULL;
 	if (a->imports.left_out) {
 		log_error("a command uses more than %d dma-bufs", MEMOBJ_LIST_MAX);
 		err = CL_OUT_OF_RESOURCES;
-	} else if (memobj_needs_acquire(a->imports.objs[0])) {
+	} else if (a->imports.count && memobj_needs_acquire(a->imports.objs[0])) {
 		err = access_acquire(a);
 	} else {
 		err = access_bracket(a, edges);
@@ -105,8 +105,9 @@ cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges
 		return err;
 	}
 	a->app_event = a->event;
-	a->event = &a->command;
 	a->command = NULL;
+	if (a->imports.count || a->joined)
+		a->event = &a->command;
 	return CL_SUCCESS;
 }
 
@@ -119,12 +120,10 @@ static cl_int access_close(struct access *a, bool is_enqueued, bool needs_event,
 		*marker = access_release(a, is_enqueued ? &a->command : &a->acquire);
 		return CL_SUCCESS;
 	}
-	if (needs_event)
+	if (needs_event && a->command)
 		next.clRetainEvent(a->command);
-	if (a->joined) {
-		queue_bracket_leave(a->joined, is_enqueued ? a->command : NULL, wanted);
-		return CL_SUCCESS;
-	}
+	if (a->joined)
+		return queue_bracket_leave(a->joined, is_enqueued ? a->command : NULL, wanted);
 	if (is_enqueued)
 		bracket_add(a->bracket, a->command);
 	return bracket_end(a->bracket, wanted);
@@ -141,9 +140,13 @@ cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
 	if (err || !needs_event) {
 		if (marker)
 			next.clReleaseEvent(marker);
-		if (needs_event)
+		if (needs_event && a->command)
 			next.clReleaseEvent(a->command);
 		return err;
+	}
+	if (!a->command) { /* a release that is the END of the queue's bracket */
+		*a->app_event = marker;
+		return CL_SUCCESS;
 	}
 	if (blocking)
 		err = proxy_event_wait(marker ? marker : a->command);

@@ -52,6 +52,7 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 	a->num_wait = num_wait;
 	a->wait = wait;
 	a->event = event;
+	a->joined = NULL;
 	a->imports.count = 0;
 	a->imports.left_out = 0;
 }
@@ -87,7 +88,7 @@ cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
  */
 static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {
-	return a->imports.count ? access_finish(a, err, blocking) : err;
+	return a->imports.count || a->joined ? access_finish(a, err, blocking) : err;
 }
 
 #endif /* ICD_ACCESS_ACCESS_H */

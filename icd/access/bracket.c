@@ -190,7 +190,7 @@ static bool bracket_take_due(struct bracket *b, unsigned int due)
 
 /* The driver is to call @notify, with a reference.  Returns the driver's error. */
 static cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
-			 void(CL_CALLBACK *notify)(cl_event, cl_int, void *))
+				void(CL_CALLBACK *notify)(cl_event, cl_int, void *))
 {
 	cl_int err;
 
@@ -252,14 +252,14 @@ static cl_int bracket_check(const struct bracket *b)
 	return error ? error_to_cl(error) : CL_SUCCESS;
 }
 
-static cl_int bracket_create_events(struct bracket *b)
+static cl_int bracket_create_events(struct bracket *b, unsigned int edges)
 {
 	cl_int err = CL_SUCCESS;
 
-	if (b->edges & ACCESS_BEGIN)
+	if (edges & ACCESS_BEGIN)
 		b->events.gate.event =
 			created_or_null(next.clCreateUserEvent(b->context, &err), &err);
-	if (!err && b->edges & ACCESS_END)
+	if (!err && edges & (ACCESS_END | ACCESS_JOIN)) /* or the release's */
 		b->events.ended.event =
 			created_or_null(next.clCreateUserEvent(b->context, &err), &err);
 	if (err)
@@ -292,7 +292,7 @@ cl_int bracket_open(cl_command_queue queue, const struct memobj_list *imports, u
 		return CL_OUT_OF_HOST_MEMORY;
 	err = bracket_check(b);
 	if (!err)
-		err = bracket_create_events(b);
+		err = bracket_create_events(b, edges);
 	if (!err && edges & ACCESS_BEGIN)
 		err = bracket_begin(b, num_wait, wait);
 	if (err)
@@ -307,15 +307,44 @@ const cl_event *bracket_wait_list(const struct bracket *b)
 	return &b->events.gate.event;
 }
 
-bool bracket_admits(struct bracket *b, const struct memobj_list *imports)
+bool bracket_is_acquired(const struct bracket *b)
 {
+	return b->edges == ACCESS_BEGIN;
+}
+
+bool bracket_admits(struct bracket *b, const struct memobj_list *imports, unsigned int edges)
+{
+	const bool is_kernel = (edges & ACCESS_BOTH) == ACCESS_BOTH;
+
 	for (size_t i = 0; i < imports->count; i++) {
 		const struct import_region *region = imports->objs[i]->region;
 
 		if (!bracket_serves(b, region, region->wanted & region->access))
 			return false;
 	}
-	return !(atomic_load(&b->state) & STARTED) && bracket_events_reserve(&b->events);
+	if (!bracket_is_acquired(b))
+		return is_kernel && !(atomic_load(&b->state) & STARTED) &&
+		       bracket_events_reserve(&b->events);
+	if (is_kernel)
+		return !imports->count && b->events.num_held < 16 &&
+		       bracket_events_reserve(&b->events);
+	if (!(edges & ACCESS_END) || !b->events.last || b->count != imports->count)
+		return false;
+	b->edges = ACCESS_BOTH;
+	b->is_release = true;
+	return true;
+}
+
+void bracket_mark_begin(struct bracket *b)
+{
+	cl_int err = b->events.last
+			     ? CL_SUCCESS
+			     : bracket_enqueue_wait(b, 1, &b->events.gate.event, &b->events.last);
+
+	if (!err)
+		return;
+	log_error("the driver refuses the command of an acquire: %s", cl_error_name(err));
+	context_notify(b->context, "access to a dma-buf", err);
 }
 
 void bracket_add(struct bracket *b, cl_event command)

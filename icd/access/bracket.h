@@ -22,7 +22,7 @@ enum access_edges {
 	ACCESS_END = 1 << 1,
 	ACCESS_BOTH = ACCESS_BEGIN | ACCESS_END,
 	ACCESS_BY_HOST = 1 << 2,  /* by the host: all access that the memory permits */
-	ACCESS_JOIN = 1 << 3,	  /* a kernel, which may share a bracket with kernels before */
+	ACCESS_JOIN = 1 << 3,	  /* the command may share the queue's open bracket */
 	ACCESS_IN_ORDER = 1 << 4, /* the caller has asked: the queue is in order */
 	ACCESS_RELEASE = 1 << 5,  /* END is all that the command does: without END it is an error */
 };
@@ -45,11 +45,18 @@ cl_int bracket_open(cl_command_queue queue, const struct memobj_list *imports, u
 /* The wait list of a command of the bracket, of one event: the end of START. */
 const cl_event *bracket_wait_list(const struct bracket *b);
 
+/* Whether the open bracket of a queue is an acquire's, whose release has not come. */
+bool bracket_is_acquired(const struct bracket *b);
+
 /*
- * Whether the bracket serves one more kernel, which uses @imports.  Not once START is on its way: such a
- * kernel would not see later writes of a device, of which the application may know.
+ * Whether the open bracket of a queue takes one more command, which uses @imports.  Kernels take no kernel once START is on
+ * its way: it would not see later writes of a device, of which the application may know.  An acquire takes 16 kernels that
+ * use no imports, and behind one of them the release of what it has acquired, which is the bracket's END.
  */
-bool bracket_admits(struct bracket *b, const struct memobj_list *imports);
+bool bracket_admits(struct bracket *b, const struct memobj_list *imports, unsigned int edges);
+
+/* The commands behind the bracket of an acquire, which no kernel has followed, wait for START. */
+void bracket_mark_begin(struct bracket *b);
 
 /* Whether the bracket has a region, with an access: enum import_access, or 0. */
 bool bracket_serves(const struct bracket *b, const struct import_region *region,

@@ -80,15 +80,19 @@ static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
  * With the queue's mutex.  The count is lowered last: a thread that finds no open bracket goes
  * straight to the driver, and the marker has to be in the queue by then.
  */
-static void queue_bracket_close_locked(struct queue_bracket *q, cl_event *marker)
+static cl_int queue_bracket_close_locked(struct queue_bracket *q, cl_event *marker)
 {
 	struct bracket *b = q->open;
+	cl_int err;
 
 	if (!b)
-		return;
+		return CL_SUCCESS;
 	q->open = NULL;
-	bracket_end(b, marker);
+	if (bracket_is_acquired(b))
+		bracket_mark_begin(b);
+	err = bracket_end(b, marker);
 	atomic_fetch_sub(&queue_bracket_count, 1);
+	return err;
 }
 
 /* A driver may call the application in the middle of an enqueue: the bracket is closed later. */
@@ -159,48 +163,52 @@ static bool queue_bracket_tick(void)
 
 static struct idle_task queue_bracket_task = { .tick = queue_bracket_tick, .period_ms = 1 };
 
-void queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *marker)
+cl_int queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *marker)
 {
+	cl_int err = CL_SUCCESS;
+
 	q->entered = false;
 	if (command)
 		bracket_add(q->open, command);
-	if (marker || q->close_left || !command)
-		queue_bracket_close_locked(q, marker);
+	if (marker || q->close_left || !(command || bracket_is_acquired(q->open)))
+		err = queue_bracket_close_locked(q, marker);
 	q->close_left = false;
 	pthread_mutex_unlock(&q->mutex);
 	queue_bracket_put(q);
+	return err;
 }
 
-/* With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own. */
-static void queue_bracket_open(struct queue_bracket *q, const struct memobj_list *imports)
+/* With the mutex: opens a bracket, unless the command needs a bracket of its own. */
+static void queue_bracket_open(struct queue_bracket *q, const struct memobj_list *imports,
+			       unsigned int edges)
 {
-	if (!queue_is_in_order(q->queue))
+	if (!(edges & ACCESS_IN_ORDER) && !queue_is_in_order(q->queue))
 		return;
 	/* Counted before idle_request(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
 	if (atomic_load(&forbidden) || !idle_request(&queue_bracket_task) ||
-	    bracket_open(q->queue, imports, ACCESS_BOTH | ACCESS_IN_ORDER, 0, NULL, &q->open))
+	    bracket_open(q->queue, imports, edges | ACCESS_IN_ORDER, 0, NULL, &q->open))
 		atomic_fetch_sub(&queue_bracket_count, 1);
 }
 
 /* With the mutex.  A driver may call the application in any of its functions: then it has entered. */
 static bool queue_bracket_prepare(struct queue_bracket *q, const struct memobj_list *imports,
-				  bool may_open)
+				  unsigned int edges, bool may_open)
 {
-	if (q->entered)
+	if (q->entered || !(imports->count || (q->open && bracket_is_acquired(q->open))))
 		return false;
 	q->entered = true;
-	if (q->open && !bracket_admits(q->open, imports))
+	if (q->open && !bracket_admits(q->open, imports, edges))
 		queue_bracket_close_locked(q, NULL);
 	if (!q->open && may_open)
-		queue_bracket_open(q, imports);
+		queue_bracket_open(q, imports, edges);
 	q->fresh = true;
 	q->entered = q->open;
 	return q->open;
 }
 
 struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct memobj_list *imports,
-					  bool may_open, struct bracket **open)
+					  unsigned int edges, bool may_open, struct bracket **open)
 {
 	struct queue_bracket *q;
 
@@ -213,7 +221,7 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct m
 	if (!q)
 		return NULL;
 	pthread_mutex_lock(&q->mutex);
-	if (queue_bracket_prepare(q, imports, may_open)) {
+	if (queue_bracket_prepare(q, imports, edges, may_open)) {
 		*open = q->open;
 		return q;
 	}

@@ -20,6 +20,11 @@
  * queues, and for memory whose access has to be ended.  For memory without an end of access,
  * nothing says when the host writes again.
  *
+ * An acquire of cl_khr_external_memory without list and event opens a bracket, too, whose START is the acquire's.  The
+ * kernels behind it wait for START, and the release behind them is its END: the three cost what a kernel on an import
+ * does.  Any other command closes the bracket, and a marker then holds the queue back until START; the release has a
+ * bracket of its own.
+ *
  * The lock of a queue's bracket is held across the driver's enqueue functions, so that no joining
  * kernel can come behind the END.  The lock is recursive: a driver may call the application
  * back.
@@ -42,22 +47,23 @@ static inline bool queue_bracket_any(void)
 }
 
 /**
- * queue_bracket_enter - let a kernel without a wait list use the open bracket of its queue
- * @imports: that the kernel uses, not empty
- * @may_open: open a bracket if no open bracket admits the kernel
+ * queue_bracket_enter - let a command without a wait list use the open bracket of its queue
+ * @imports: that the command uses; none: a kernel, which joins an acquire alone
+ * @edges: enum access_edges: a kernel's, an acquire's or a release's
+ * @may_open: open a bracket if no open bracket admits the command
  * @open: set to the bracket on success
  *
- * An open bracket that does not admit the kernel is closed.  Returns NULL, or the queue's record, locked:
+ * An open bracket that does not admit the command is closed.  Returns NULL, or the queue's record, locked:
  * the caller enqueues the kernel at once, and then calls queue_bracket_leave().
  */
 struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct memobj_list *imports,
-					  bool may_open, struct bracket **open);
+					  unsigned int edges, bool may_open, struct bracket **open);
 
 /*
- * Adds the kernel's event, as bracket_add().  @command: NULL: the driver has refused the kernel, and the bracket is closed.
- * @marker: NULL, or closes the bracket, as bracket_end().
+ * Adds the kernel's event, as bracket_add().  @command: NULL: the driver has refused the kernel, or the command is a release,
+ * and the bracket is closed; an acquire's stays open.  @marker: NULL, or closes the bracket.  Returns as bracket_end().
  */
-void queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *marker);
+cl_int queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *marker);
 
 /* Before a call by which the application could observe that commands of the queue are complete. */
 void queue_bracket_close_slowpath(cl_command_queue queue);

@@ -4,7 +4,8 @@
  *
  * "Once a memory object created from a dma_buf has been acquired ..., all access, including host access should be done
  * through OpenCL": so DMA_BUF_IOCTL_SYNC START belongs to the acquire and END to the release.  The command between is a
- * command that only waits, or the driver's own for its objects.
+ * command that only waits, or the driver's own for its objects.  In order, without lists and events, kernels take the
+ * place of both commands (access/queue_bracket.h).
  *
  * Some programs call the two for imports of clImportMemoryARM, too, whose commands have a bracket each: nothing is to be
  * done for those, and a driver may refuse, or count, a second acquire (access/access.h).
@@ -180,11 +181,15 @@ static cl_int external_run(struct external_command *c, unsigned int edges, cl_ui
 		return err;
 	}
 	edges |= ACCESS_BY_HOST | (c->in_order ? ACCESS_IN_ORDER : 0);
+	if (c->in_order && !c->theirs && a.imports.count)
+		edges |= ACCESS_JOIN;
 	err = access_begin(&a, c->queue, edges);
 	if (err)
 		return err;
-	err = c->theirs ? c->driver(c->queue, c->theirs, c->others, a.num_wait, a.wait, a.event)
-			: external_mark(c, a.num_wait, a.wait, a.event);
+	if (c->theirs)
+		err = c->driver(c->queue, c->theirs, c->others, a.num_wait, a.wait, a.event);
+	else if (!a.joined)
+		err = external_mark(c, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
@@ -200,7 +205,8 @@ static cl_int external_enqueue(bool is_acquire, cl_command_queue queue, cl_uint 
 		err = external_find_driver(&c, is_acquire);
 	if (err)
 		return err;
-	queue_bracket_close(queue);
+	if (c.driver || !imports)
+		queue_bracket_close(queue);
 	if (c.driver && !imports)
 		return c.driver(queue, count, mems, num_wait, wait, event);
 	log_clear();

@@ -131,6 +131,165 @@ TEST(finish, "Without events: clFinish returns behind END.")
 	door_close();
 }
 
+/* Without lists and events, in order: the driver's calls, but for questions. */
+static unsigned long ring_calls(cl_kernel kernel, bool is_acquired)
+{
+	const unsigned long before = stub_calls(NULL) - stub_calls("clGetCommandQueueInfo");
+
+	if (is_acquired)
+		EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	if (is_acquired)
+		EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	return stub_calls(NULL) - stub_calls("clGetCommandQueueInfo") - before;
+}
+
+TEST(ring,
+     "A kernel between an acquire and a release costs the driver's calls of one on Arm's import.")
+{
+	unsigned long acquired, own;
+	cl_kernel kernels[2];
+	cl_mem arm;
+
+	door_open(0);
+	arm = fixture_import_dmabuf(x.fd, SIZE);
+	kernels[0] = fixture_create_increment(arm);
+	kernels[1] = fixture_create_increment(x.mem);
+	for (int i = 0; i < 100; i++) { /* the queue may idle, and end what is open */
+		own = ring_calls(kernels[0], false);
+		stub_trace_clear();
+		acquired = ring_calls(kernels[1], true);
+		expect_bracket("a", "increment");
+		if (acquired == own)
+			break;
+	}
+	EXPECT_EQ(acquired, own);
+	cl.clReleaseKernel(kernels[0]);
+	cl.clReleaseKernel(kernels[1]);
+	cl.clReleaseMemObject(arm);
+	door_close();
+}
+
+TEST(window, "Any number of kernels between an acquire and a release have one START and one END.")
+{
+	cl_kernel kernel;
+	cl_event done;
+
+	door_open(0);
+	kernel = fixture_create_increment(x.mem);
+	fake_dmabuf_delay(3);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	for (int i = 0; i < 40; i++)
+		EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	EXPECT_EQ(x.seen[0], 40);
+	expect_count("kernel increment end", 40);
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	expect_order("sync START a", "kernel increment");
+	EXPECT(stub_trace_find("kernel increment", stub_trace_find("sync END a", 0)) < 0);
+	cl.clReleaseEvent(done);
+	cl.clReleaseKernel(kernel);
+	door_close();
+}
+
+static cl_int behind_by_kernel(cl_kernel kernel, cl_event *done)
+{
+	return fixture_enqueue(x.queue, kernel, 0, NULL, done);
+}
+
+static cl_int behind_by_two_kernels(cl_kernel kernel, cl_event *done)
+{
+	return fixture_enqueue(x.queue, kernel, 0, NULL, NULL) ||
+	       fixture_enqueue(x.queue, kernel, 0, NULL, done);
+}
+
+static cl_int behind_by_marker(cl_kernel kernel, cl_event *done)
+{
+	(void)kernel;
+	return cl.clEnqueueMarkerWithWaitList(x.queue, 0, NULL, done);
+}
+
+static cl_int behind_by_read(cl_kernel kernel, cl_event *done)
+{
+	static unsigned char byte;
+
+	(void)kernel;
+	return cl.clEnqueueReadBuffer(x.queue, x.mem, CL_FALSE, 0, 1, &byte, 0, NULL, done);
+}
+
+static cl_int behind_by_nothing(cl_kernel kernel, cl_event *done)
+{
+	(void)kernel;
+	return x.acquire(x.queue, 0, NULL, 0, NULL, done);
+}
+
+static cl_int behind_by_release(cl_kernel kernel, cl_event *done)
+{
+	(void)kernel;
+	return x.release(x.queue, 1, &x.mem, 0, NULL, done);
+}
+
+static cl_int behind_by_kernel_and_release(cl_kernel kernel, cl_event *done)
+{
+	return fixture_enqueue(x.queue, kernel, 0, NULL, NULL) ||
+	       x.release(x.queue, 1, &x.mem, 0, NULL, done);
+}
+
+static cl_int behind_by_other_acquire(cl_kernel kernel, cl_event *done)
+{
+	const cl_mem_properties list[] = { DMA_BUF, (cl_mem_properties)x.fd, 0 };
+	cl_int err;
+	cl_mem other = door_create(list, 0, SIZE, &err);
+
+	(void)kernel;
+	err = err || x.acquire(x.queue, 1, &other, 0, NULL, NULL) ||
+	      x.release(x.queue, 1, &other, 0, NULL, done);
+	cl.clReleaseMemObject(other);
+	return err;
+}
+
+static const struct behind {
+	const char *name;
+	cl_int (*enqueue)(cl_kernel kernel, cl_event *done);
+} behinds[] = {
+	{ "kernel", behind_by_kernel },
+	{ "two_kernels", behind_by_two_kernels },
+	{ "marker", behind_by_marker },
+	{ "read", behind_by_read },
+	{ "nothing", behind_by_nothing },
+	{ "release", behind_by_release },
+	{ "kernel_and_release", behind_by_kernel_and_release },
+	{ "other_acquire", behind_by_other_acquire },
+};
+
+TEST_EACH(behind, struct behind, behinds,
+	  "What comes behind an acquire in its queue waits for START, which waits for a fence.")
+{
+	cl_kernel kernel;
+	cl_event done;
+
+	door_open(0);
+	kernel = fixture_create_increment(x.mem);
+	fake_dmabuf_busy("a");
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(row->enqueue(kernel, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(x.queue), CL_SUCCESS);
+	let_others_run();
+	EXPECT(fixture_event_status(done) > CL_COMPLETE);
+	expect_no_sync("a");
+	fake_dmabuf_busy(NULL);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	EXPECT(stub_trace_count("sync START a") > 0);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	cl.clReleaseEvent(done);
+	cl.clReleaseKernel(kernel);
+	door_close();
+}
+
 TEST(late, "START waits for the acquire's wait list: the producer may not be done.")
 {
 	cl_event go, done;
@@ -335,6 +494,42 @@ TEST(start_fails, "If START fails, the acquire's event fails, and so do commands
 	cl.clReleaseEvent(at[1]);
 	cl.clReleaseKernel(kernel);
 	door_close();
+}
+
+/* Whether the kernel joined the acquire's bracket: the queue may idle before, and then what does not wait runs. */
+static bool joined_start_fails(void)
+{
+	cl_kernel kernel;
+	cl_event at[2];
+	bool has_run;
+
+	door_open(0);
+	kernel = fixture_create_increment(x.mem);
+	fake_dmabuf_fail("START", EIO, 1);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &at[0]), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	has_run = x.seen[0];
+	EXPECT_EQ(fixture_event_status(at[0]) < 0, !has_run);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &at[1]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at[1]), CL_SUCCESS);
+	expect_no_sync("a");
+	cl.clReleaseEvent(at[0]);
+	cl.clReleaseEvent(at[1]);
+	cl.clReleaseKernel(kernel);
+	door_close();
+	return !has_run;
+}
+
+TEST(joined_start_fails,
+     "If START fails, a kernel right behind the acquire does not run, and the release fails.")
+{
+	bool has_joined = false;
+
+	for (int i = 0; i < 100 && !has_joined; i++)
+		has_joined = joined_start_fails();
+	EXPECT(has_joined);
 }
 
 static const struct unbegun {
@@ -813,6 +1008,20 @@ static cl_int door_use(const struct door_thread *t, int kind, const cl_event *wa
 	return fixture_enqueue(t->queue, t->kernel, 1, wait, done);
 }
 
+/* Without lists and events.  A kernel's, on an in-order queue, may be one bracket. */
+static void door_plain_round(const struct door_thread *t, int kind)
+{
+	const cl_mem mem = door_mems[kind];
+	cl_int err = x.acquire(t->queue, 1, &mem, 0, NULL, NULL);
+
+	cl.clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &mem);
+	if (kind != 2)
+		err |= fixture_enqueue(t->queue, t->kernel, 0, NULL, NULL);
+	err |= x.release(t->queue, 1, &mem, 0, NULL, NULL);
+	if (err)
+		atomic_fetch_add(&door_wrong, 1);
+}
+
 /* Each third round waits for a user event, which fails in each sixth. */
 static void door_round(const struct door_thread *t, int round)
 {
@@ -843,8 +1052,12 @@ static void *door_thread_main(void *arg)
 {
 	const struct door_thread *t = arg;
 
-	for (int round = 0; round < ROUNDS; round++)
+	for (int round = 0; round < ROUNDS; round++) {
 		door_round(t, round);
+		for (int kind = 0; kind < KINDS; kind++)
+			door_plain_round(t, kind);
+	}
+	cl.clFinish(t->queue);
 	return NULL;
 }
 
@@ -889,6 +1102,8 @@ static bool door_edge(edge_fn edge, cl_event *event)
 {
 	cl_int err;
 
+	if (!event)
+		return !edge(x.queue, 1, &x.mem, 0, NULL, NULL);
 	*event = UNTOUCHED;
 	err = edge(x.queue, 1, &x.mem, 0, NULL, event);
 	EXPECT_EQ(*event == UNTOUCHED, err != CL_SUCCESS);
@@ -898,7 +1113,7 @@ static bool door_edge(edge_fn edge, cl_event *event)
 }
 
 /* A pair whose @nth call of the driver fails; a program repeats a release that failed.  Whether one did. */
-static bool door_attempt(unsigned long nth, cl_kernel kernel)
+static bool door_attempt(unsigned long nth, cl_kernel kernel, bool wants_events)
 {
 	const cl_mem_properties list[] = { DMA_BUF, (cl_mem_properties)x.fd, 0 };
 	cl_event at[2] = { NULL, NULL };
@@ -908,11 +1123,11 @@ static bool door_attempt(unsigned long nth, cl_kernel kernel)
 	stub_fail(NULL, nth, CL_OUT_OF_RESOURCES);
 	x.mem = door_create(list, 0, SIZE, &err);
 	if (!err)
-		is_acquired = door_edge(x.acquire, &at[0]);
+		is_acquired = door_edge(x.acquire, wants_events ? &at[0] : NULL);
 	if (is_acquired)
 		is_whole = !cl.clSetKernelArg(kernel, 0, sizeof(x.mem), &x.mem) &&
 			   !fixture_enqueue(x.queue, kernel, 0, NULL, NULL);
-	if (is_acquired && !door_edge(x.release, &at[1])) {
+	if (is_acquired && !door_edge(x.release, wants_events ? &at[1] : NULL)) {
 		is_whole = false;
 		EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
 	}
@@ -935,8 +1150,9 @@ static bool door_is_ended(void *arg)
 	return !fake_dmabuf_open_brackets();
 }
 
-TEST_EACH(every_call, struct queue_kind, queue_kinds,
-	  "Each driver call of a pair fails once: an error, and nothing is left, neither a START.")
+TEST_EACH_PAIR(
+	every_call, struct queue_kind, queue_kinds, struct event_kind, event_kinds,
+	"Each driver call of a pair fails once: an error, and nothing is left, neither a START.")
 {
 	unsigned long nth = 1;
 	cl_kernel kernel;
@@ -946,9 +1162,9 @@ TEST_EACH(every_call, struct queue_kind, queue_kinds,
 	cl.clReleaseMemObject(x.mem);
 	kernel = fixture_create_kernel("increment");
 	alive = stub_live_all();
-	door_attempt(0, kernel);
+	door_attempt(0, kernel, column->wanted);
 	EXPECT(stub_live_settles(alive));
-	while (door_attempt(nth, kernel)) {
+	while (door_attempt(nth, kernel, column->wanted)) {
 		EXPECT(stub_live_settles(alive));
 		EXPECT(process_settles(door_is_ended, NULL));
 		EXPECT(++nth < 200);

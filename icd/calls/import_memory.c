@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "icd/calls/import_create.h"
-#include "icd/calls/native_import.h"
 #include "icd/calls/properties.h"
 #include "icd/config.h"
 #include "icd/error.h"
@@ -104,28 +103,85 @@ out_region:
 	return NULL;
 }
 
-/*
- * While something is unknown of a device, each import asks for it.  With CLIMPORT_PROBE=here that tests the driver in
- * this process, and the driver may map memory where the application has a hole: so host memory is checked before.
- * Returns the error of that check.
- */
-static cl_int import_memory_ask(struct context *context, const struct import_call *call,
-				enum import_type type, struct context_import *how)
-{
-	const struct import_desc desc = { .type = type,
-					  .memory = call->memory,
-					  .size = call->size,
-					  .access = flags_access(call->flags) };
-	struct import_region *region;
-	int ret = 0;
+/* The arguments of the application. */
+struct import_call {
+	cl_context context;
+	cl_mem_flags flags;
+	const cl_import_properties_arm *properties;
+	void *memory;
+	size_t size;
+};
 
-	if (type == IMPORT_HOST && call->memory && call->size && call->size <= PTRDIFF_MAX) {
-		ret = import_get(&desc, &region);
-		if (!ret)
-			import_put(region);
+typedef __typeof__(&clImportMemoryARM) import_memory_fn;
+
+/* The function of a driver that has clImportMemoryARM itself, for a type that it serves. */
+struct native_import {
+	import_memory_fn call; /* NULL: the layer imports */
+	const struct method_ops
+		*recorded; /* by the rules of the version that was asked for; or NULL */
+};
+
+static import_memory_fn native_import_of_platform(cl_platform_id platform)
+{
+	if (!next.clGetExtensionFunctionAddressForPlatform)
+		return NULL;
+	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(platform,
+									       "clImportMemoryARM");
+}
+
+/*
+ * In a context without a record.  The handle may be wrong, and is not read: where there is one platform, the
+ * platform's function gets it, as without the layer.
+ */
+static void native_import_find_unrecorded(struct native_import *native)
+{
+	cl_platform_id platform;
+	cl_uint count = 0;
+
+	if (!next.clGetPlatformIDs(1, &platform, &count) && count == 1)
+		native->call = native_import_of_platform(platform);
+	if (!native->call)
+		log_error("the context was not created through this layer, or is gone");
+}
+
+/* The record of an import of the driver's, for the rules of the version that was asked for. */
+static cl_int native_import_record(const struct import_call *call, const struct method_ops *ops,
+				   cl_mem mem)
+{
+	struct import_region *region;
+	cl_int err = error_to_cl(import_of_driver(call->size, sizeof(struct memobj), &region));
+
+	if (err)
+		return err;
+	*memobj_of(region) = (struct memobj){
+		.handle = mem, .context = call->context, .region = region, .method = ops
+	};
+	err = memobj_add(memobj_of(region));
+	if (err)
+		import_put(region);
+	return err;
+}
+
+/* The driver's import, with the driver's rules, or with those of a version as well. */
+static cl_mem native_import_by_driver(const struct import_call *call,
+				      const struct native_import *native, cl_int *errcode_ret)
+{
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	if (!native->recorded)
+		return native->call(call->context, call->flags, call->properties, call->memory,
+				    call->size, errcode_ret);
+	mem = native->call(call->context, call->flags, call->properties, call->memory, call->size,
+			   &err);
+	if (is_created(mem, err)) {
+		err = native_import_record(call, native->recorded, mem);
+		if (err)
+			next.clReleaseMemObject(mem);
 	}
-	context_find_import(context, type, how);
-	return error_to_cl(ret);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return err ? NULL : mem;
 }
 
 static cl_int import_memory_refuse(const struct context_import *how, enum import_type type)
@@ -145,7 +201,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(call->context);
-	cl_int err = CL_SUCCESS, fault = CL_SUCCESS;
+	cl_int err = CL_SUCCESS;
 	struct properties properties;
 	struct context_import how;
 	enum import_type type;
@@ -161,9 +217,11 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	}
 	type = properties_type(call->properties);
 	if (!context_get_import(context, type, &how))
-		fault = import_memory_ask(context, call, type, &how);
-	if (how.ops && !how.ops->create)
-		native_import_find(context, how.ops, native);
+		context_find_import(context, type, &how);
+	if (how.ops && !how.ops->create) {
+		native->call = native_import_of_platform(context_platform(context));
+		native->recorded = config.version_is_set ? how.ops : NULL;
+	}
 	if (native->call)
 		goto out;
 
@@ -176,8 +234,6 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	}
 	if (!err)
 		err = size_check(call->size);
-	if (!err)
-		err = fault; /* of the memory, behind faults of the arguments */
 	if (!err && (!how.ops || !how.ops->create))
 		err = import_memory_refuse(&how, type);
 	if (err)

@@ -183,51 +183,6 @@ TEST(error_pointer, "errcode_ret may be NULL, on success and on failure.")
 	fixture_close();
 }
 
-#define HOLE (16 * 4096)
-#define DRIVERS_PAGES 64 /* of each context: more than the hole has */
-
-static void *drivers_pages[16 * DRIVERS_PAGES];
-static size_t num_drivers_pages;
-
-/* A driver whose clCreateContext maps memory for good. */
-static cl_context CL_API_CALL create_context_and_map(
-	const cl_context_properties *properties, cl_uint num, const cl_device_id *devices,
-	void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
-	cl_int *errcode_ret)
-{
-	for (int i = 0; i < DRIVERS_PAGES && num_drivers_pages < 16 * DRIVERS_PAGES; i++)
-		drivers_pages[num_drivers_pages++] = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-							  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return stub_dispatch.clCreateContext(properties, num, devices, notify, data, errcode_ret);
-}
-
-TEST(hole_at_first,
-     "The first import refuses a hole in the address space, even if the driver maps memory "
-     "meanwhile.")
-{
-	struct _cl_icd_dispatch table = stub_dispatch;
-	import_function import;
-	cl_context context;
-	void *at;
-	cl_int err = 1;
-
-	fixture_reset();
-	fixture_open();
-	num_drivers_pages = 0;
-	table.clCreateContext = create_context_and_map;
-	layer_init(layer_copy(), &table, &cl);
-	import = (import_function)cl.clGetExtensionFunctionAddress("clImportMemoryARM");
-	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
-	at = mmap(NULL, HOLE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	munmap(at, HOLE);
-	EXPECT(!import(context, 0, NULL, at, 4096, &err));
-	EXPECT_EQ(err, CL_INVALID_OPERATION);
-	cl.clReleaseContext(context);
-	fixture_close();
-	while (num_drivers_pages)
-		munmap(drivers_pages[--num_drivers_pages], 4096);
-}
-
 static const struct named {
 	const char *name;
 	cl_int err;

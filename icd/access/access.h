@@ -66,15 +66,6 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
  */
 cl_int access_begin(struct access *a, cl_command_queue queue, unsigned int edges);
 
-/*
- * The "blocking" argument for the driver.  A bracketed command does not block in the driver, which
- * might never wake up if the bracket fails; access_end() waits.
- */
-static inline cl_bool access_blocking(const struct access *a, cl_bool blocking)
-{
-	return a->imports.count ? CL_FALSE : blocking;
-}
-
 /* access_end() of a command on imports. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
 

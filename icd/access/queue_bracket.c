@@ -36,43 +36,18 @@ static void queue_bracket_in_child(struct lock *lock)
 	atomic_store(&queue_bracket_count, 0);
 }
 
-static struct queue_bracket *queue_bracket_create(cl_command_queue queue)
-{
-	pthread_mutexattr_t recursive;
-	struct queue_bracket *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return NULL;
-	q->queue = queue;
-	pthread_mutexattr_init(&recursive);
-	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(&q->mutex, &recursive);
-	pthread_mutexattr_destroy(&recursive);
-	return q;
-}
-
-static void queue_bracket_destroy(struct queue_bracket *q)
-{
-	pthread_mutex_destroy(&q->mutex);
-	free(q);
-}
-
-static void queue_bracket_put(struct queue_bracket *q)
-{
-	if (q && handle_record_put(&q->record))
-		queue_bracket_destroy(q);
-}
-
 /* The record of @queue, added if needed; NULL: no memory. */
 static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
 {
-	struct queue_bracket *made = queue_bracket_create(queue), *q;
+	struct queue_bracket *made = malloc(sizeof(*made)), *q;
 
 	if (!made)
 		return NULL;
+	*made = (struct queue_bracket){ .queue = queue,
+					.mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 	q = handle_table_publish(&queue_bracket_table, queue, made);
 	if (q != made)
-		queue_bracket_destroy(made);
+		free(made);
 	return q;
 }
 
@@ -113,7 +88,7 @@ void queue_bracket_close_slowpath(cl_command_queue queue)
 	pthread_mutex_lock(&q->mutex);
 	queue_bracket_close_or_defer(q);
 	pthread_mutex_unlock(&q->mutex);
-	queue_bracket_put(q);
+	handle_record_free(q);
 }
 
 /*
@@ -156,7 +131,7 @@ static bool queue_bracket_tick(void)
 			queue_bracket_close_idle(q);
 			pthread_mutex_unlock(&q->mutex);
 		}
-		queue_bracket_put(q);
+		handle_record_free(q);
 	}
 	return queue_bracket_any();
 }
@@ -174,7 +149,7 @@ cl_int queue_bracket_leave(struct queue_bracket *q, cl_event command, cl_event *
 		err = queue_bracket_close_locked(q, marker);
 	q->close_left = false;
 	pthread_mutex_unlock(&q->mutex);
-	queue_bracket_put(q);
+	handle_record_free(q);
 	return err;
 }
 
@@ -226,7 +201,7 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct m
 		return q;
 	}
 	pthread_mutex_unlock(&q->mutex);
-	queue_bracket_put(q);
+	handle_record_free(q);
 	return NULL;
 }
 
@@ -237,7 +212,7 @@ static void queue_bracket_remove(cl_command_queue queue)
 	lock_acquire(&queue_bracket_table.lock);
 	gone = handle_table_remove(&queue_bracket_table, queue);
 	lock_release(&queue_bracket_table.lock);
-	queue_bracket_put(gone);
+	handle_record_free(gone);
 }
 
 /*
@@ -271,7 +246,7 @@ void queue_bracket_close_all(const struct import_region *region)
 		if (q->open && (!region || bracket_serves(q->open, region, 0)))
 			queue_bracket_close_or_defer(q);
 		pthread_mutex_unlock(&q->mutex);
-		queue_bracket_put(q);
+		handle_record_free(q);
 	}
 }
 

@@ -118,8 +118,9 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 			}
 		if (!err)
 			err = access_begin(a, queue, edges | ACCESS_BY_HOST);
-		if (blocking)
-			*blocking = access_blocking(a, *blocking);
+		/* The driver might never wake up if the bracket fails: access_end() waits. */
+		if (blocking && a->imports.count)
+			*blocking = CL_FALSE;
 	}
 	memobj_put(objs[0]);
 	memobj_put(objs[1]);

@@ -118,21 +118,16 @@ static cl_int sub_buffer_check_flags(const struct memobj *parent, cl_mem_flags f
 	return CL_INVALID_VALUE;
 }
 
-/* The least alignment of the context's devices, of which one has to take the origin; 0: unknown. */
+/* The alignment of a device of the context, none of which has taken the origin; 0: unknown. */
 static size_t sub_buffer_align(cl_context handle)
 {
 	struct context *context = context_get(handle);
 	const cl_device_id *devices;
-	size_t count = context ? context_devices(context, &devices) : 0, least = 0;
+	size_t align = context && context_devices(context, &devices) ? device_base_align(devices[0])
+								     : 0;
 
-	for (size_t i = 0; i < count; i++) {
-		size_t align = device_base_align(devices[i]);
-
-		if (!i || align < least)
-			least = align;
-	}
 	context_put(context);
-	return least;
+	return align;
 }
 
 /* A plane of a frame may begin anywhere, so a user has to know what the device wants. */

@@ -15,27 +15,20 @@ static cl_int command_refuse(const struct memobj *obj, const char *function)
 	return CL_INVALID_OPERATION;
 }
 
-/* CL_SUCCESS, or the refusal of version 1.0.0. */
-static cl_int command_check_version(const struct memobj *obj, const char *function)
-{
-	if (config.host_access)
-		return CL_SUCCESS;
-	log_error("imported memory cannot be passed to %s before version 1.1.0 of "
-		  "cl_arm_import_memory (CLIMPORT_VERSION=1.1.0)",
-		  function);
-	return command_refuse(obj, function);
-}
-
 /* What is read, and what is written; one is an import.  The sixteen are forbidden to imports by clImportMemoryARM alone. */
 static cl_int command_check_objects(const struct memobj *read, const struct memobj *written,
 				    const char *function)
 {
 	const bool is_arm = (read && !read->external) || (written && !written->external);
-	cl_int err = is_arm ? command_check_version(written ? written : read, function)
-			    : CL_SUCCESS;
 
-	if (err || !written || written->region->access & IMPORT_WRITE)
-		return err;
+	if (is_arm && !config.host_access) {
+		log_error("imported memory cannot be passed to %s before version 1.1.0 of "
+			  "cl_arm_import_memory (CLIMPORT_VERSION=1.1.0)",
+			  function);
+		return command_refuse(written ? written : read, function);
+	}
+	if (!written || written->region->access & IMPORT_WRITE)
+		return CL_SUCCESS;
 	log_error("%s would write to memory that is mapped read-only", function);
 	return command_refuse(written, function);
 }
@@ -111,13 +104,11 @@ cl_int command_begin_host(struct access *a, const char *function, cl_command_que
 	objs[1] = memobj_get(written);
 	if (objs[0] || objs[1]) {
 		err = command_check(a, function, queue, objs, blocking && *blocking);
-		for (int i = 0; i < 2 && !err; i++)
-			if (objs[i] && memobj_needs_access(objs[i])) {
-				memobj_list_take(&a->imports, objs[i]);
-				objs[i] = NULL;
-			}
-		if (!err)
+		if (!err) {
+			memobj_list_add(&a->imports, read);
+			memobj_list_add(&a->imports, written);
 			err = access_begin(a, queue, edges | ACCESS_BY_HOST);
+		}
 		/* The driver might never wake up if the bracket fails: access_end() waits. */
 		if (blocking && a->imports.count)
 			*blocking = CL_FALSE;

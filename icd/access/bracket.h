@@ -75,4 +75,7 @@ void bracket_add(struct bracket *b, cl_event command);
  */
 cl_int bracket_end(struct bracket *b, cl_event *marker);
 
+/* The status that the driver tells; CL_QUEUED if it does not. */
+cl_int bracket_event_status(cl_event event);
+
 #endif /* ICD_ACCESS_BRACKET_H */

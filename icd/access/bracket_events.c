@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "icd/access/bracket.h"
 #include "icd/access/bracket_state.h"
 #include "icd/layer.h"
 #include "icd/objects/proxy_event.h"

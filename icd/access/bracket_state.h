@@ -114,11 +114,8 @@ bool bracket_events_last_is_in_use(const struct bracket_events *e);
 
 void bracket_events_put(struct bracket_events *e);
 
-/* CL_QUEUED if the driver does not tell. */
-cl_int bracket_event_status(cl_event event);
-
 /*
- * The same, for those who are not called back: Intel's CPU runtime (2026.22) calls a failed command
+ * bracket_event_status() for those who are not called back: Intel's CPU runtime (2026.22) calls a failed command
  * complete, and a wait for it returns the failure, at once.
  */
 cl_int bracket_event_outcome(cl_event event);

@@ -205,16 +205,6 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct m
 	return NULL;
 }
 
-static void queue_bracket_remove(cl_command_queue queue)
-{
-	struct queue_bracket *gone;
-
-	lock_acquire(&queue_bracket_table.lock);
-	gone = handle_table_remove(&queue_bracket_table, queue);
-	lock_release(&queue_bracket_table.lock);
-	handle_record_free(gone);
-}
-
 /*
  * The last reference has a single owner, who gives the queue up.  The record stays behind if
  * commands (PoCL) or the idle thread hold the queue, or if two threads release the last two
@@ -231,7 +221,7 @@ void queue_bracket_forget(cl_command_queue queue)
 	if (!next.clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(refs), &refs,
 					NULL) &&
 	    refs == 1)
-		queue_bracket_remove(queue);
+		handle_record_free(handle_table_release(&queue_bracket_table, queue));
 }
 
 void queue_bracket_close_all(const struct import_region *region)

@@ -66,15 +66,9 @@ cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written)
  */
 bool command_list_failed(cl_uint num_wait, const cl_event *wait)
 {
-	for (cl_uint i = 0; wait && i < num_wait; i++) {
-		cl_int status = CL_COMPLETE;
-
-		if (wait[i])
-			next.clGetEventInfo(wait[i], CL_EVENT_COMMAND_EXECUTION_STATUS,
-					    sizeof(status), &status, NULL);
-		if (status < 0)
+	for (cl_uint i = 0; wait && i < num_wait; i++)
+		if (wait[i] && bracket_event_status(wait[i]) < 0)
 			return true;
-	}
 	return false;
 }
 

@@ -25,9 +25,6 @@ struct names {
 
 static void names_add(struct names *names, const char *name, cl_version version)
 {
-	for (size_t i = 0; i < names->count; i++)
-		if (!strcmp(names->name[i], name))
-			return;
 	names->name[names->count] = name;
 	names->version[names->count++] = version;
 }
@@ -41,12 +38,11 @@ static bool adds_image2d(unsigned int takes)
 /* Names of the layer; the driver reports its own names. */
 static void names_of(struct names *names, unsigned int takes)
 {
-	for (int type = 0; type < IMPORT_TYPES; type++) {
-		if (!(takes & 1u << type))
-			continue;
+	if (takes & ((1u << IMPORT_TYPES) - 1))
 		names_add(names, "cl_arm_import_memory", config.version);
-		names_add(names, type_extension(type), config.version);
-	}
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (takes & 1u << type)
+			names_add(names, type_extension(type), config.version);
 	if (takes & TAKES_EXTERNAL) {
 		names_add(names, "cl_khr_external_memory", CL_MAKE_VERSION(1, 0, 1));
 		names_add(names, "cl_khr_external_memory_dma_buf", CL_MAKE_VERSION(1, 0, 0));

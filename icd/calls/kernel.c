@@ -43,8 +43,6 @@ cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
 	if (!is_created(kernel, err))
 		return kernel;
 	kernel_args_forget(kernel);
-	if (!kernel_args_any())
-		return kernel;
 	if (kernel_args_copy(source, kernel))
 		return kernel;
 	kernel_args_forget(kernel);
@@ -74,7 +72,7 @@ cl_int CL_API_CALL layer_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint inde
 {
 	cl_int err = next.clSetKernelArgSVMPointer(kernel, index, value);
 
-	return err || !kernel_args_any() ? err : kernel_args_set(kernel, index, 0, NULL);
+	return err ? err : kernel_args_set(kernel, index, 0, NULL);
 }
 
 /* cl_intel_concurrent_dispatch: clEnqueueNDRangeKernel() with a number of work-groups. */

@@ -314,21 +314,18 @@ bool bracket_is_acquired(const struct bracket *b)
 
 bool bracket_admits(struct bracket *b, const struct memobj_list *imports, unsigned int edges)
 {
-	const bool is_kernel = (edges & ACCESS_BOTH) == ACCESS_BOTH;
-
 	for (size_t i = 0; i < imports->count; i++) {
 		const struct import_region *region = imports->objs[i]->region;
 
 		if (!bracket_serves(b, region, region->wanted & region->access))
 			return false;
 	}
-	if (!bracket_is_acquired(b))
-		return is_kernel && !(atomic_load(&b->state) & STARTED) &&
+	if ((edges & ACCESS_BOTH) == ACCESS_BOTH)
+		return (bracket_is_acquired(b) ? b->events.num_held < 16
+					       : !(atomic_load(&b->state) & STARTED)) &&
 		       bracket_events_reserve(&b->events);
-	if (is_kernel)
-		return !imports->count && b->events.num_held < 16 &&
-		       bracket_events_reserve(&b->events);
-	if (!(edges & ACCESS_END) || !b->events.last || b->count != imports->count)
+	if (edges & ACCESS_BEGIN || !bracket_is_acquired(b) || !b->events.last ||
+	    b->count != imports->count)
 		return false;
 	b->edges = ACCESS_BOTH;
 	b->is_release = true;

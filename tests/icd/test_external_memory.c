@@ -640,6 +640,38 @@ TEST(unbegun_part,
 	door_close();
 }
 
+TEST(released_one_by_one, "Two objects that were acquired at once: a release behind a kernel ends "
+			  "the access of its own.")
+{
+	cl_mem_properties list[] = { DMA_BUF, 0, 0 };
+	cl_kernel kernel;
+	cl_mem mems[2];
+	cl_int err;
+	int fd;
+
+	door_open(0);
+	fd = fake_dmabuf_create("b", SIZE);
+	list[1] = (cl_mem_properties)fd;
+	mems[0] = x.mem;
+	mems[1] = door_create(list, 0, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = fixture_create_increment(x.mem);
+	stub_trace_clear();
+	EXPECT_EQ(x.acquire(x.queue, 2, mems, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &mems[0], 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	expect_count("sync END b", 0);
+	EXPECT_EQ(x.release(x.queue, 1, &mems[1], 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync END b", 1);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mems[1]);
+	close(fd);
+	door_close();
+}
+
 TEST(names,
      "The device and the platform report the extensions, the types of handles, and linear images.")
 {

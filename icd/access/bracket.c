@@ -312,6 +312,18 @@ bool bracket_is_acquired(const struct bracket *b)
 	return b->edges == ACCESS_BEGIN;
 }
 
+void bracket_mark_begin(struct bracket *b)
+{
+	cl_int err = b->events.last
+			     ? CL_SUCCESS
+			     : bracket_enqueue_wait(b, 1, &b->events.gate.event, &b->events.last);
+
+	if (!err)
+		return;
+	log_error("the driver refuses the command of an acquire: %s", cl_error_name(err));
+	context_notify(b->context, "access to a dma-buf", err);
+}
+
 bool bracket_admits(struct bracket *b, const struct memobj_list *imports, unsigned int edges)
 {
 	for (size_t i = 0; i < imports->count; i++) {
@@ -324,24 +336,14 @@ bool bracket_admits(struct bracket *b, const struct memobj_list *imports, unsign
 		return (bracket_is_acquired(b) ? b->events.num_held < 16
 					       : !(atomic_load(&b->state) & STARTED)) &&
 		       bracket_events_reserve(&b->events);
-	if (edges & ACCESS_BEGIN || !bracket_is_acquired(b) || !b->events.last ||
-	    b->count != imports->count)
+	if (edges & ACCESS_BEGIN || !bracket_is_acquired(b) || b->count != imports->count)
+		return false;
+	bracket_mark_begin(b);
+	if (!b->events.last)
 		return false;
 	b->edges = ACCESS_BOTH;
 	b->is_release = true;
 	return true;
-}
-
-void bracket_mark_begin(struct bracket *b)
-{
-	cl_int err = b->events.last
-			     ? CL_SUCCESS
-			     : bracket_enqueue_wait(b, 1, &b->events.gate.event, &b->events.last);
-
-	if (!err)
-		return;
-	log_error("the driver refuses the command of an acquire: %s", cl_error_name(err));
-	context_notify(b->context, "access to a dma-buf", err);
 }
 
 void bracket_add(struct bracket *b, cl_event command)

@@ -51,7 +51,7 @@ bool bracket_is_acquired(const struct bracket *b);
 /*
  * Whether the open bracket of a queue takes one more command, which uses @imports.  Kernels take no kernel once START is on
  * its way: it would not see later writes of a device, of which the application may know.  An acquire takes 16 kernels that
- * use no imports, and behind one of them the release of what it has acquired, which is the bracket's END.
+ * use no imports, and then the release of what it has acquired, which is the bracket's END.
  */
 bool bracket_admits(struct bracket *b, const struct memobj_list *imports, unsigned int edges);
 

@@ -1026,7 +1026,16 @@ struct door_thread {
 	int number;
 	cl_command_queue queue;
 	cl_kernel kernel;
+	cl_mem own[2]; /* parts of the buffer and of Arm's import: kernels share no bytes */
 };
+
+static cl_int door_run(const struct door_thread *t, int kind, cl_uint num_wait,
+		       const cl_event *wait, cl_event *done)
+{
+	cl_int err = cl.clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &t->own[kind == 3]);
+
+	return err ? err : fixture_enqueue(t->queue, t->kernel, num_wait, wait, done);
+}
 
 static cl_int door_use(const struct door_thread *t, int kind, const cl_event *wait, cl_event *done)
 {
@@ -1036,8 +1045,7 @@ static cl_int door_use(const struct door_thread *t, int kind, const cl_event *wa
 	if (kind == 2)
 		return cl.clEnqueueReadImage(t->queue, door_mems[kind], CL_FALSE, origin, region, 0,
 					     0, pixel, 1, wait, done);
-	cl.clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &door_mems[kind]);
-	return fixture_enqueue(t->queue, t->kernel, 1, wait, done);
+	return door_run(t, kind, 1, wait, done);
 }
 
 /* Without lists and events.  A kernel's, on an in-order queue, may be one bracket. */
@@ -1046,9 +1054,7 @@ static void door_plain_round(const struct door_thread *t, int kind)
 	const cl_mem mem = door_mems[kind];
 	cl_int err = x.acquire(t->queue, 1, &mem, 0, NULL, NULL);
 
-	cl.clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &mem);
-	if (kind != 2)
-		err |= fixture_enqueue(t->queue, t->kernel, 0, NULL, NULL);
+	err |= door_run(t, kind, 0, NULL, NULL);
 	err |= x.release(t->queue, 1, &mem, 0, NULL, NULL);
 	if (err)
 		atomic_fetch_add(&door_wrong, 1);
@@ -1113,11 +1119,20 @@ TEST(threads,
 		threads[i].number = i;
 		threads[i].queue = fixture_create_queue(i & 1 ? OUT_OF_ORDER : 0);
 		threads[i].kernel = fixture_create_kernel("increment");
+		for (int k = 0; k < 2; k++) {
+			const cl_buffer_region own = { 4096 + 128 * (size_t)(2 * i + k), 128 };
+
+			threads[i].own[k] = cl.clCreateSubBuffer(
+				door_mems[3 * k], 0, CL_BUFFER_CREATE_TYPE_REGION, &own, &err);
+			EXPECT_EQ(err, CL_SUCCESS);
+		}
 		EXPECT(!pthread_create(&threads[i].thread, NULL, door_thread_main, &threads[i]));
 	}
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i].thread, NULL);
 		cl.clReleaseKernel(threads[i].kernel);
+		cl.clReleaseMemObject(threads[i].own[0]);
+		cl.clReleaseMemObject(threads[i].own[1]);
 		cl.clReleaseCommandQueue(threads[i].queue);
 	}
 	EXPECT_EQ(door_wrong, 0);

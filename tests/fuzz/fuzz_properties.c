@@ -31,8 +31,8 @@ static const cl_import_properties_arm numbers[] = {
 	-1,
 	INTPTR_MIN,
 	INTPTR_MAX,
-	(cl_import_properties_arm)CL_IMPORT_TYPE_ARM << 32,
-	((cl_import_properties_arm)1 << 32) | CL_IMPORT_TYPE_ARM,
+	(cl_import_properties_arm)((uint64_t)CL_IMPORT_TYPE_ARM << 32),
+	(cl_import_properties_arm)((uint64_t)1 << 32 | CL_IMPORT_TYPE_ARM),
 };
 
 static size_t model_decode(cl_import_properties_arm *list, const uint8_t *data, size_t size)

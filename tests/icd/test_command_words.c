@@ -87,7 +87,7 @@ static cl_int CL_API_CALL driver_15_properties(void *a, void *b, void *propertie
 }
 
 /* Parameters use all their bits; a cl_uint has 32. */
-#define W(n) (UINT64_C(0x8badf00d00000000) + (n))
+#define W(n) ((size_t)UINT64_C(0x8badf00d8badf000) + (n))
 #define V(n) ((void *)(uintptr_t)W(n))
 #define U(n) ((cl_uint)(0xf0000000 + (n)))
 

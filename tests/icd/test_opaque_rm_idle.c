@@ -167,7 +167,7 @@ static void idle_refuse_threads(pthread_attr_t *before)
 
 	pthread_getattr_default_np(before);
 	pthread_attr_init(&large);
-	pthread_attr_setstacksize(&large, (size_t)1 << 47);
+	pthread_attr_setstacksize(&large, SIZE_MAX / 2 + 1);
 	EXPECT_EQ(pthread_setattr_default_np(&large), 0);
 	pthread_attr_destroy(&large);
 }

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#define FAKE_BASE ((uintptr_t)1 << 40)
+#define FAKE_BASE (UINTPTR_MAX / 4 + 1)
 #define FAKE_BLOCKS 1024
 #define FAKE_HELD 4096	/* pins at once, at most */
 #define FAKE_OFFSET 512 /* of a pin in the descriptor */

@@ -393,7 +393,7 @@ TEST_EACH(idle_restricted_end, struct idle_restriction, idle_restrictions,
 }
 
 #define IDLE_USUAL_STACK ((size_t)1 << 20)
-#define IDLE_HUGE_STACK ((size_t)1 << 47) /* no address space has room */
+#define IDLE_HUGE_STACK (SIZE_MAX / 2 + 1) /* no address space has room */
 
 static void idle_set_stack(size_t size)
 {

@@ -590,7 +590,7 @@ static void registered_refuse_threads(pthread_attr_t *before)
 
 	EXPECT(!pthread_getattr_default_np(before));
 	EXPECT(!pthread_getattr_default_np(&attr));
-	pthread_attr_setstacksize(&attr, (size_t)1 << 47);
+	pthread_attr_setstacksize(&attr, SIZE_MAX / 2 + 1);
 	EXPECT(!pthread_setattr_default_np(&attr));
 	pthread_attr_destroy(&attr);
 }

@@ -3,6 +3,7 @@
 #include "mutants.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +99,7 @@ static bool when_consistency_is(const cl_import_properties_arm *list, cl_bool va
 {
 	for (; list && list[0]; list += 2)
 		if (list[0] == CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM)
-			return list[1] == value;
+			return (cl_bool)list[1] == value;
 	return false;
 }
 
@@ -192,7 +193,7 @@ static bool when_of_refused(enum mutant_import_when when, const struct mutant_re
 	case LOW_ADDRESS:
 		return start && start < mutant_page();
 	case KERNEL_ADDRESS:
-		return start >= (uintptr_t)1 << 63;
+		return start > INTPTR_MAX;
 	case ADDRESS_OVERFLOW:
 		return start + r->size < start && r->size != SIZE_MAX;
 	case SIZE_MAXIMUM:
@@ -215,7 +216,8 @@ static void when_read_mapping(uintptr_t at, char *line, size_t room, uintptr_t *
 
 	*end = 0;
 	while (maps && fgets(line, (int)room, maps))
-		if (sscanf(line, "%lx-%lx", &start, end) == 2 && start <= at && at < *end) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, end) == 2 && start <= at &&
+		    at < *end) {
 			fclose(maps);
 			return;
 		}

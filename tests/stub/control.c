@@ -13,7 +13,7 @@
 
 static const struct {
 	const char *name;
-	long value;
+	int64_t value;
 } option_info[STUB_NUM_OPTIONS] = {
 	[STUB_PLATFORMS] = { "STUB_PLATFORMS", 1 },
 	[STUB_DEVICES] = { "STUB_DEVICES", 1 },
@@ -41,7 +41,7 @@ static const struct {
 	[STUB_OPAQUE_COPIES] = { "STUB_OPAQUE_COPIES", 0 },
 	[STUB_OPAQUE_DIES] = { "STUB_OPAQUE_DIES", 0 },
 	[STUB_OPAQUE_WRONG] = { "STUB_OPAQUE_WRONG", 0 },
-	[STUB_MAX_ALLOC] = { "STUB_MAX_ALLOC", 1L << 32 },
+	[STUB_MAX_ALLOC] = { "STUB_MAX_ALLOC", INT64_C(1) << 32 },
 	[STUB_TRAILING_SPACE] = { "STUB_TRAILING_SPACE", 0 },
 	[STUB_NO_IMAGES] = { "STUB_NO_IMAGES", 0 },
 	[STUB_NO_FAILURE_BEHIND] = { "STUB_NO_FAILURE_BEHIND", 0 },
@@ -119,7 +119,7 @@ static const char *const function_name[F_COUNT] = {
 #undef N
 #undef F
 
-static atomic_long options[STUB_NUM_OPTIONS];
+static _Atomic int64_t options[STUB_NUM_OPTIONS];
 static atomic_ulong calls[F_COUNT], calls_all;
 
 /* The next fault. fault_left counts down to the fault, and is 0 if no fault is set. */
@@ -132,12 +132,12 @@ static uintptr_t last_args[F_COUNT][MAX_ARGS]; /* guarded by lock, like all vari
 static char *trace[MAX_TRACE];
 static int num_trace;
 
-void stub_set(enum stub_option option, long value)
+void stub_set(enum stub_option option, int64_t value)
 {
 	atomic_store(&options[option], value);
 }
 
-long stub_get(enum stub_option option)
+int64_t stub_get(enum stub_option option)
 {
 	return atomic_load(&options[option]);
 }
@@ -346,7 +346,7 @@ __attribute__((constructor)) static void control_init(void)
 	for (int i = 0; i < STUB_NUM_OPTIONS; i++) {
 		text = getenv(option_info[i].name);
 		if (text)
-			stub_set(i, strtol(text, NULL, 0));
+			stub_set(i, strtoll(text, NULL, 0));
 	}
 	text = getenv("STUB_FAIL");
 	if (text)

@@ -2,6 +2,7 @@
 /* Buffers, sub-buffers, and common parts of all memory objects. */
 #include "internal.h"
 
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
 
@@ -54,8 +55,8 @@ static char mapping_of(const void *addr, size_t size, bool *several)
 	uintptr_t start, end;
 
 	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || (uintptr_t)addr < start ||
-		    (uintptr_t)addr >= end)
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) != 2 ||
+		    (uintptr_t)addr < start || (uintptr_t)addr >= end)
 			continue;
 		*several = end < (uintptr_t)addr + size;
 		if (strchr(line, ' ')[2] == '-')

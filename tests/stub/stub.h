@@ -200,8 +200,8 @@ enum stub_kind {
 	STUB_NUM_KINDS
 };
 
-STUB_API void stub_set(enum stub_option option, long value);
-STUB_API long stub_get(enum stub_option option);
+STUB_API void stub_set(enum stub_option option, int64_t value);
+STUB_API int64_t stub_get(enum stub_option option);
 
 /*
  * The driver's version.  Different options in the environment give a different version, so a result

@@ -12,7 +12,7 @@
 
 #include "rm.h"
 
-enum { OBJECTS = 1024, PAGE = 4096 };
+enum { OBJECTS = 1024 };
 
 /* nvstatuscodes.h: what climport does not know by name. */
 enum {
@@ -295,7 +295,7 @@ static int fake_rm_answer_pin(struct fake_rm_file *file, const struct rm_host_me
 		fake_rm_note_misuse("memory of a device on the node of another");
 	if (fake_rm_check_handle(client, m->object))
 		return fake_rm_check_handle(client, m->object);
-	if (m->address % PAGE || (m->limit + 1) % PAGE)
+	if ((m->address | (m->limit + 1)) % (uint64_t)sysconf(_SC_PAGESIZE))
 		return -RM_NOT_SUPPORTED;
 	if (!(m->limit + 1))
 		return -RM_INVALID_LIMIT;

@@ -170,7 +170,7 @@ static int driver_memories_before;
 
 void driver_begin(void)
 {
-	const size_t page = 4096;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct driver_import import;
 	char *p = mmap(NULL, DRIVER_DEVICES * page, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -19,7 +19,7 @@
 #include "process.h"
 #include "util/log.h"
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define SIZE (16 * PAGE)
 
 extern const unsigned char rm_uuid[FAKE_RM_GPUS][RM_UUID_SIZE];

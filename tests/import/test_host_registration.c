@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define SIZE (4 * PAGE)
 #define LARGE ((size_t)5 << 20)
 
@@ -492,7 +492,7 @@ static const struct host_registration_reach {
 	size_t offset, size;
 } reaches[] = {
 	{ "first_byte", 0, 1 },	       { "last_byte", LARGE - 1, 1 },
-	{ "inside", LARGE / 2, PAGE }, { "half", LARGE / 2, 4 * LARGE },
+	{ "inside", LARGE / 2, 100 },  { "half", LARGE / 2, 4 * LARGE },
 	{ "everything", 0, SIZE_MAX }, { "wrapping", LARGE - 1, SIZE_MAX - LARGE },
 };
 

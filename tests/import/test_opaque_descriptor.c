@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define G FAKE_CUDA_GRANULARITY
 
 static unsigned char uuid[2][IMPORT_UUID_SIZE];

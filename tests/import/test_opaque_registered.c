@@ -24,7 +24,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define SIZE (8 * PAGE)
 
 static uintptr_t registered_map_fd(int fd, int flags)

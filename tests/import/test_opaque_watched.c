@@ -217,12 +217,12 @@ WATCHED_TEST(dropped, "All registrations without an import are ended at once.")
 
 static const struct watched_limit {
 	const char *name;
-	uint64_t bytes, entries;
+	uint64_t ranges, entries; /* ranges: of SIZE bytes */
 	int stay;
 } watched_limits[] = {
-	{ "no_bytes", 0, UINT64_MAX, 0 },	 { "no_entries", UINT64_MAX, 0, 0 },
-	{ "bytes", 2 * SIZE, UINT64_MAX, 2 },	 { "entries", UINT64_MAX, 1, 1 },
-	{ "larger", UINT64_MAX, UINT64_MAX, 3 },
+	{ "no_bytes", 0, UINT64_MAX, 0 },	 { "no_entries", UINT32_MAX, 0, 0 },
+	{ "bytes", 2, UINT64_MAX, 2 },		 { "entries", UINT32_MAX, 1, 1 },
+	{ "larger", UINT32_MAX, UINT64_MAX, 3 },
 };
 
 static const struct watched_limit *watched_limit; /* for the child */
@@ -242,7 +242,7 @@ static void watched_lower_limit(void)
 		EXPECT(watched_register(p[i], SIZE));
 	}
 	watched_is_patient = true;
-	opaque_watched_set_limits(watched_limit->bytes, watched_limit->entries);
+	opaque_watched_set_limits(watched_limit->ranges * SIZE, watched_limit->entries);
 	EXPECT_EQ(driver_forgotten, 3 - watched_limit->stay);
 	for (int i = 0; i < 6; i++)
 		driver_once(p[i % 3], SIZE);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "driver_fixture.h"
 #include "fake_gdmabuf.h"
@@ -16,7 +17,7 @@
 #include "harness.h"
 #include "process.h"
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define SIZE (16 * PAGE)
 
 /* At @at, or anywhere for 0. */

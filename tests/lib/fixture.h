@@ -10,7 +10,7 @@
 #include <fake_cuda.h>
 #include <sys/resource.h>
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define G FAKE_CUDA_GRANULARITY
 
 extern unsigned char uuid[2][CLIMPORT_UUID_SIZE];

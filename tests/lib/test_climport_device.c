@@ -6,7 +6,7 @@
 #include <fake_cuda.h>
 #include <fake_rm.h>
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define ALIGN 128	       /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
 #define NVIDIA "STUB_OPAQUE=1" /* devices like NVIDIA's, and a fake libcuda */
 #define UNKNOWN 9u	       /* no kind of memory */

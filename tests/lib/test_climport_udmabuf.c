@@ -141,11 +141,12 @@ LIB_TEST(unsealed, "A memfd that can shrink is -ENXIO, and the sentence names th
 
 LIB_TEST(anonymous, "Anonymous memory is -ENXIO: the module is not loaded.")
 {
-	static unsigned char memory[PAGE];
+	void *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	udmabuf_only();
 	EXPECT_EQ(udmabuf_memory_error(memory, PAGE), -ENXIO);
 	EXPECT(strstr(climport_last_error(), "/dev/gdmabuf"));
+	munmap(memory, PAGE);
 }
 
 LIB_TEST(too_large, "More bytes than udmabuf's limit are -ENXIO, and the sentence names the limit.")

@@ -20,7 +20,7 @@
 #endif
 
 #define THREADS 8
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 static void *loader;
 static cl_device_id device;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo   the main job: a camera's frames in OpenCL kernels, zero copy
-# make check  all tests but the long ones: about 25 minutes on two cores
+# make check  all tests but the long ones: about 19 minutes on two cores
 # make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
 #             before a change of kmod/ is done
 # make check-long   what takes hours: whole programs, every driver, three kernels, a bad driver at
@@ -18,8 +18,8 @@
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
-# make packages   Debian's packages, in build/packages
-# make wheel   the Python wheel with binaries, in build/wheel: as root, with a fresh Debian 12 of 500 MB
+# make packages   Debian's packages, in build/packages, without the tests of debian/rules
+# make wheel   the Python wheel with binaries, in build/wheel
 # make bench  speed, as ratios, and instructions of calls
 # make measure-house   how large the product is, its include cycles, and the functions that a call runs:
 #             docs/measured/house.txt

@@ -53,14 +53,16 @@ static int open_capture(struct camera *cam, const char *path)
 int camera_open(struct camera *cam, const char *path)
 {
 	char name[32];
+	int error;
 
 	*cam = (struct camera){ .fd = -1 };
 	if (path)
 		return open_capture(cam, path);
 	for (int i = 0; i < DEVICES; i++) {
 		snprintf(name, sizeof(name), "/dev/video%d", i);
-		if (!open_capture(cam, name))
-			return 0;
+		error = open_capture(cam, name);
+		if (!error || error == -EACCES)
+			return error;
 	}
 	return camera_fail(cam, ENODEV, "no /dev/video* captures video");
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run by ctest.  ctest starts the tests with the highest cost first, so that no long test is left at
-# the end.  A new build tree has no costs of earlier runs: seconds.txt has those of all tests that
+# the end.  A new build tree has no costs of earlier runs: seconds.txt has those of all its tests that
 # take 5 seconds or more on two processors.
 #
 # `make check` starts two tests for each processor, as half of the tests wait.  A test that keeps a
@@ -15,7 +15,7 @@ foreach(line IN LISTS lines)
 	list(GET line 0 seconds)
 	list(GET line 1 test)
 	set_tests_properties(${test} PROPERTIES COST ${seconds})
-	if(test MATCHES "^(kmod|vm|order|chaos|programs|python)[.-]|^nccl-guest$"
+	if(test MATCHES "^(kmod|vm|order|chaos|programs|python)[.-]"
 			AND NOT test MATCHES "^kmod[.](build|dkms)")
 		set_tests_properties(${test} PROPERTIES PROCESSORS 2)
 	endif()

@@ -22,37 +22,31 @@
 #define KEPT_FOLDER "/climport/results"
 #define KEPT_RECENT 3600 /* seconds */
 
-/* The path of a key's file, which the caller frees.  NULL: the user has no cache. */
+/*
+ * The path of a key's file, which the caller frees.  NULL: there is no cache.  Root has none in the folder of a user, who
+ * could neither read root's files nor write into root's folders.
+ */
 static char *kept_path(unsigned long long key)
 {
-	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-
+	const char *cache = secure_getenv("XDG_CACHE_HOME");
 	/* "All paths set in these environment variables must be absolute": XDG base directories */
-	if (cache && cache[0] == '/')
-		return text_create("%s" KEPT_FOLDER "/%016llx", cache, key);
-	if (home && home[0] == '/')
-		return text_create("%s/.cache" KEPT_FOLDER "/%016llx", home, key);
-	return NULL;
+	const bool is_cache = cache && cache[0] == '/';
+	const char *base = is_cache ? cache : secure_getenv("HOME");
+	struct stat st;
+
+	if (!base || base[0] != '/' || (!geteuid() && !stat(base, &st) && st.st_uid))
+		return NULL;
+	return text_create("%s%s" KEPT_FOLDER "/%016llx", base, is_cache ? "" : "/.cache", key);
 }
 
-/*
- * The folder of a file, and the folders above, from the user's cache on.  Root makes no folder in the folder of a user, as
- * the user could not write into root's folder.
- */
+/* The folder of a file, and the folders above, from the user's cache on. */
 static void kept_create_folders(char *path)
 {
-	char *end = strrchr(path, '/') - strlen(KEPT_FOLDER), *above;
-	struct stat parent;
-	bool is_foreign;
+	char *end = strrchr(path, '/') - strlen(KEPT_FOLDER);
 
 	for (; end; end = strchr(end + 1, '/')) {
 		*end = '\0';
-		above = strrchr(path, '/');
-		*above = '\0';
-		is_foreign = !geteuid() && !stat(*path ? path : "/", &parent) && parent.st_uid;
-		*above = '/';
-		if (!is_foreign)
-			mkdir(path, 0700);
+		mkdir(path, 0700);
 		*end = '/';
 	}
 }

@@ -91,29 +91,21 @@ static const struct method_ops *method_of_image(unsigned int rule)
 }
 
 /* A driver that makes 2D images from buffers makes them; else the layer does, over the memory. */
-static bool method_makes_image(const struct device *device, unsigned int rule)
-{
-	const bool is_2d = rule % 2, is_of_memory = rule / 2 == IMAGE_OF_MEMORY;
-
-	return is_of_memory ? is_2d && !device->image2d_from_buffer
-			    : !is_2d || device->image2d_from_buffer;
-}
-
-static bool method_is_of(const struct device *device, const struct method_ops *ops)
-{
-	return device->ops[IMPORT_HOST] == ops || device->ops[IMPORT_DMABUF] == ops;
-}
-
 bool method_has_danger(const struct device *device, unsigned int danger)
 {
+	const unsigned int rule = danger - DANGER_IMAGES;
+	const struct method_ops *ops = danger == DANGER_LARGE ? &method_opaque_fd_ops
+							      : method_of_image(rule);
+	const bool is_2d = rule % 2, by_driver = device->image2d_from_buffer;
+
 	if (danger == DANGER_EVENTS)
 		return device->ops[IMPORT_DMABUF] == &method_host_ptr_ops;
-	if (!device->facts.has_images)
+	if (!device->facts.has_images ||
+	    (device->ops[IMPORT_HOST] != ops && device->ops[IMPORT_DMABUF] != ops))
 		return false;
 	if (danger == DANGER_LARGE)
-		return method_is_of(device, &method_opaque_fd_ops);
-	return method_is_of(device, method_of_image(danger - DANGER_IMAGES)) &&
-	       method_makes_image(device, danger - DANGER_IMAGES);
+		return true;
+	return rule / 2 == IMAGE_OF_MEMORY ? is_2d && !by_driver : !is_2d || by_driver;
 }
 
 void method_expect_death(struct facts *facts, unsigned int danger)

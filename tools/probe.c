@@ -72,8 +72,6 @@ static int probe_work(char **files, const char *key, bool with_images, int statu
 		if (make)
 			err = make(platforms[i], key, with_images, PROBE_FD, status);
 	}
-	if (err == CL_INVALID_PLATFORM)
-		return PROBE_STATUS_NO_PLATFORM;
 	return err ? PROBE_STATUS_LOST : 0;
 }
 

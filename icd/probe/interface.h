@@ -9,11 +9,10 @@
 #include <CL/cl.h>
 
 #define PROBE_FUNCTION "climportMakeFacts"
-#define PROBE_WITH_IMAGES "images"  /* the request for a record with the tests that take long */
-#define PROBE_FD 3		    /* the descriptor of the file for the record */
-#define PROBE_STATUS_NO_PLATFORM 99 /* of a probe process: no such platform */
-#define PROBE_STATUS_LOST 126	    /* and greater: the process says nothing of the driver */
-#define PROBE_STATUS_HANGS (-1)	    /* of a worker that climport-probe has ended for its hang */
+#define PROBE_WITH_IMAGES "images" /* the request for a record with the tests that take long */
+#define PROBE_FD 3		   /* the descriptor of the file for the record */
+#define PROBE_STATUS_LOST 126	   /* and greater: the process says nothing of the driver */
+#define PROBE_STATUS_HANGS (-1)	   /* of a worker that climport-probe has ended for its hang */
 
 /* The head of a record, which climport-probe reads. */
 struct probe_progress {

@@ -20,12 +20,10 @@ static unsigned long long facts_sum(const struct facts_record *record)
 void facts_seal(struct facts_record *record)
 {
 	record->is_whole = record->has_images = record->is_best = record->count;
-	record->has_died = false;
 	for (unsigned int i = 0; i < record->count; i++) {
 		record->is_whole &= !record->device[i].is_unknown;
 		record->has_images &= record->device[i].has_images;
 		record->is_best &= record->device[i].is_best;
-		record->has_died |= record->device[i].has_died;
 	}
 	record->progress.layout = FACTS_LAYOUT;
 	record->sum = facts_sum(record);

@@ -20,7 +20,7 @@
 #define FACTS_WHY_SIZE 192
 #define FACTS_NAME_SIZE 128
 
-#define FACTS_REVISION 8 /* of the tests: with a new number every driver is tested again */
+#define FACTS_REVISION 9 /* of the tests: with a new number every driver is tested again */
 #define FACTS_LAYOUT ((unsigned int)(FACTS_REVISION << 16 | sizeof(struct facts)))
 
 /* How a device takes a type of memory. */
@@ -45,7 +45,6 @@ struct facts {
 	unsigned int exporters; /* of the method opaque_fd: a bit for each that was zero copy */
 	bool takes_large; /* of the method opaque_fd: large allocations of the device's own memory */
 	char large_why[FACTS_WHY_SIZE]; /* part of a sentence, if they are refused */
-	bool has_died;			/* the driver died or hung in the tests */
 	unsigned int begun;		/* the next test that the driver may not survive */
 	bool is_tested; /* the tests that a driver survives are done.  Last: it is written last */
 };
@@ -57,11 +56,11 @@ struct facts_record {
 	unsigned long long limits;	/* identity_limits() of the tests */
 	unsigned int count;		/* of devices; those behind are unknown */
 	bool is_open;			/* the last device's tests have not ended */
+	bool has_died;			/* the driver died or hung in the tests of a device */
 	/* By facts_seal(), of all devices, of which there is one: */
 	bool is_whole;	 /* nothing is unknown but images: others are not kept */
 	bool has_images; /* images are tested */
 	bool is_best;	 /* nothing better can be hoped for */
-	bool has_died;	 /* of any device */
 	struct facts device[FACTS_DEVICES];
 };
 

@@ -83,12 +83,13 @@ static void facts_describe_end(int status, char *text, size_t size)
 }
 
 /* The device has ended an earlier process, in a test that it was not sure to survive, or it takes nothing. */
-static void facts_note_end(struct facts *facts, int status)
+static void facts_note_end(struct facts_record *record, int status)
 {
+	struct facts *facts = &record->device[record->count - 1];
 	const bool is_lost = facts_is_lost(status);
 
 	facts->is_unknown |= is_lost;
-	facts->has_died |= !is_lost;
+	record->has_died |= !is_lost;
 	facts->is_best = false;
 	if (facts->is_tested)
 		return;
@@ -132,7 +133,7 @@ static void facts_make_section(struct facts_file *file, cl_device_id id, int sta
 	section = &file->record->device[file->record->count - 1];
 	if (!is_new) {
 		goes_on = section->is_tested && status != PROBE_STATUS_HANGS;
-		facts_note_end(section, status);
+		facts_note_end(file->record, status);
 		method_recall(device, section, "");
 	}
 	if (goes_on)

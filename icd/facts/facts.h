@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The record of a platform: what is known of each of its root devices.  climport-probe makes records
- * (queries/make_facts.h), applications read them (facts/store.h).  A record is bytes: a file has the structure below
+ * (queries/make_facts.c), applications read them (facts/store.h).  A record is bytes: a file has the structure below
  * up to the last device, which no other build of climport takes for a record (FACTS_LAYOUT).
  */
 #ifndef ICD_FACTS_FACTS_H

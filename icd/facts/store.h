@@ -28,7 +28,7 @@ enum facts_wait {
  *
  * Returns the record, which stays until the process ends, or NULL: unknown now.  Queries ask
  * climport-probe once, imports again after a second at the earliest.  A handler of fork() does not wait.
- * With CLIMPORT_PROBE=here the caller makes the record (queries/make_facts.h).
+ * With CLIMPORT_PROBE=here the caller makes the record (queries/make_facts.c).
  */
 const struct facts_record *facts_get(cl_platform_id platform, enum facts_wait wait,
 				     char why[FACTS_WHY_SIZE]);

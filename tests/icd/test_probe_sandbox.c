@@ -140,7 +140,7 @@ TEST(sandboxed_files, "If a program may not open files any more, a kept answer s
 	EXPECT_EQ(probe_run_program(query_off_in_strict_mode), 0);
 }
 
-TEST(foreign_home, "A query by root creates no folder in another user's folder.")
+TEST(foreign_home, "A query by root keeps nothing in another user's folder.")
 {
 	char path[128];
 

@@ -114,7 +114,7 @@ static cl_mem host_create(cl_context context, bool reader, void *arg, cl_int *er
  */
 static cl_int host_compare_address(struct host_test *t, struct sample *sample)
 {
-	uintptr_t seen;
+	uintptr_t seen = 0;
 	cl_int err;
 	cl_mem mem =
 		host_create(t->session.context, sample->flags & CL_MEM_READ_ONLY, sample, &err);

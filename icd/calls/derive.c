@@ -15,10 +15,11 @@
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/mem_flags.h"
-#include "icd/objects/method.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"
+#include "icd/objects/method.h"
 #include "util/cl_names.h"
 #include "util/log.h"
 
@@ -151,7 +152,8 @@ static void sub_buffer_log(const struct memobj *parent, size_t origin, cl_int er
 static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 				   const cl_buffer_region *part, cl_int *err)
 {
-	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, part, err);
+	cl_mem mem = backing_create_part(parent->backing, flags, parent->offset + part->origin,
+					 part->size, err);
 
 	mem = error_created_or_null("clCreateSubBuffer", mem, err);
 	if (!mem)
@@ -175,7 +177,7 @@ static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
 		*err = sub_buffer_check_flags(parent, flags, &from);
 	if (*err)
 		return NULL;
-	if (parent->hidden)
+	if (parent->backing)
 		return sub_buffer_of_hidden(parent, mem_flags_inherit(flags, from), part, err);
 	mem = next.clCreateSubBuffer(parent->handle, flags, type, part, err);
 	if (is_created(mem, *err))

@@ -9,10 +9,11 @@
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/objects/method.h"
 #include "icd/methods/verify.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "icd/objects/memobj.h"
+#include "icd/objects/method.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -56,7 +57,7 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 					  .access = flags_access(r->flags),
 					  .cpu_optional = how->ops->cpu_optional,
 					  .room = sizeof(struct memobj) };
-	struct method_buffer buffer = { NULL, NULL };
+	struct method_buffer buffer = { .backing = NULL };
 	struct import_region *region;
 	cl_mem_flags flags = r->flags;
 	struct memobj *obj;
@@ -87,7 +88,8 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 				.external = r->external,
 				.properties = r->properties,
 				.method = how->ops,
-				.hidden = buffer.hidden };
+				.backing = buffer.backing,
+				.offset = buffer.offset };
 	*err = memobj_hold_until_destroyed(buffer.handle, region);
 	if (!*err)
 		*err = memobj_add(obj);
@@ -96,8 +98,8 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 
 out_buffer:
 	next.clReleaseMemObject(buffer.handle);
-	if (buffer.hidden)
-		how->ops->release_hidden(buffer.hidden);
+	if (buffer.backing)
+		backing_put(buffer.backing);
 out_region:
 	import_put(region);
 	return NULL;

@@ -25,7 +25,7 @@ cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 
 /*
  * import_released() comes first: a destructor callback of the application, in the driver's release, may import the
- * same pages.  memobj_put() comes last: it releases the hidden buffer.
+ * same pages.  memobj_put() comes last: it releases the backing buffer.
  */
 static APART cl_int mem_object_release(cl_mem mem)
 {
@@ -94,12 +94,12 @@ static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t
 					   size, value, size_ret);
 		return info_answer(NULL, 0, size, NULL, size_ret);
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
-		if (obj->hides_parent || obj->hidden || obj->properties)
+		if (obj->hides_parent || obj->backing || obj->properties)
 			return info_answer(mem_object_parent(obj), sizeof(cl_mem), size, value,
 					   size_ret);
 		break;
 	case CL_MEM_OFFSET:
-		if (!memobj_import(obj)->hidden)
+		if (!memobj_import(obj)->backing)
 			break;
 		offset = mem_object_offset(obj);
 		return info_answer(&offset, sizeof(offset), size, value, size_ret);

@@ -9,7 +9,6 @@
 #include "icd/mem_flags.h"
 #include "icd/methods/host_ptr/buffer.h"
 #include "icd/methods/image_by_driver.h"
-#include "icd/methods/part.h"
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"
@@ -188,10 +187,9 @@ static cl_int image_allow(const struct image_plan *p, enum image_from from)
 		.from = from,
 		.is_2d = is_2d,
 		.flags = p->flags,
-		.addr = image_is_of_part(from)
-				? (unsigned char *)p->parent->region->addr -
-					  part_offset(memobj_import(p->parent)->hidden)
-				: p->addr,
+		.addr = image_is_of_part(from) ? (unsigned char *)p->parent->region->addr -
+							 memobj_import(p->parent)->offset
+					       : p->addr,
 		.pixel = image_format_element(r->format),
 		.width = r->desc->image_width,
 		.height = is_2d ? r->desc->image_height : 1,
@@ -309,7 +307,7 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 		*hides_parent = true;
 		return image_create_over_memory(&p, err);
 	}
-	if (parent->parent || memobj_import(parent)->hidden)
+	if (parent->parent || memobj_import(parent)->backing)
 		from = from == IMAGE_OF_BUFFER ? IMAGE_OF_SUB_BUFFER : IMAGE_OF_PART_OF_DMABUF;
 	return image_create_by_driver(&p, from, hides_parent, err);
 }

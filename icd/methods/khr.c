@@ -19,8 +19,8 @@
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/methods/image_create.h"
-#include "icd/methods/part.h"
 #include "icd/methods/verify.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "icd/objects/extensions.h"
 #include "icd/selftest/rounds.h"
@@ -178,13 +178,13 @@ static bool khr_probe(struct device *device, enum import_type type, struct facts
 	return found == PASSED;
 }
 
-/* A dma-buf of pages may begin before the import: the import is then a part of a backing buffer (part.h). */
+/* A dma-buf of pages may begin before the import: the import is then a part of a backing buffer (objects/backing.h). */
 static cl_int khr_create_from(cl_context context, const struct context_import *how,
 			      cl_mem_flags flags, const struct import_region *region,
 			      const struct import_pages *pages, struct method_buffer *buffer)
 {
 	cl_mem whole;
-	cl_int err = part_check_offset(region, pages->offset, how->base_align);
+	cl_int err = backing_check_offset(region, pages->offset, how->base_align);
 
 	if (err)
 		return err;
@@ -195,7 +195,7 @@ static cl_int khr_create_from(cl_context context, const struct context_import *h
 		buffer->handle = whole;
 		return CL_SUCCESS;
 	}
-	return part_create_alone(whole, flags, pages->offset, region->size, buffer);
+	return backing_import_alone(whole, flags, pages->offset, region->size, buffer);
 }
 
 /* The driver's buffer keeps the memory.  No bracket: the device does not use the CPU's mapping. */
@@ -227,9 +227,6 @@ const struct method_ops method_khr_ops = {
 	.name = "khr",
 	.probe = khr_probe,
 	.create = khr_create,
-	.create_sub_buffer = part_create_sub_buffer,
-	.release_hidden = part_release,
-	.hidden_buffer = part_buffer,
 	.create_image = image_create,
 	.images = IMAGE_OF_DMABUF,
 	.describe = khr_describe,

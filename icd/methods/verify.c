@@ -2,6 +2,7 @@
 #include "icd/methods/verify.h"
 
 #include "icd/layer.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "icd/objects/memobj.h"
 #include "icd/selftest/rounds.h"
@@ -44,7 +45,7 @@ static cl_mem verify_root(const struct verify *v, int i)
 {
 	const struct method_buffer *buffer = &v->buffers[i];
 
-	return buffer->hidden ? v->how->ops->hidden_buffer(buffer->hidden) : buffer->handle;
+	return buffer->backing ? backing_mem(buffer->backing) : buffer->handle;
 }
 
 /* Commands wait for an acquire by its event, and the application for a release: a driver must give both. */
@@ -81,8 +82,8 @@ static cl_int verify_run(struct verify *v, const cl_device_id *devices, cl_uint 
 		result = rounds_run(&s, rounds);
 	session_end(&s);
 	for (int i = 0; i < 2; i++)
-		if (v->buffers[i].hidden)
-			v->how->ops->release_hidden(v->buffers[i].hidden);
+		if (v->buffers[i].backing)
+			backing_put(v->buffers[i].backing);
 	return result;
 }
 

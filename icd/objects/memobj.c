@@ -5,6 +5,7 @@
 
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/method.h"
 #include "util/log.h"
 
@@ -20,8 +21,8 @@ void memobj_put(struct memobj *obj)
 	while (obj && handle_record_put(&obj->record)) {
 		struct memobj *parent = obj->parent;
 
-		if (obj->hidden)
-			obj->method->release_hidden(obj->hidden);
+		if (obj->backing)
+			backing_put(obj->backing);
 		free(obj->properties);
 		if (parent)
 			free(obj);
@@ -108,7 +109,7 @@ bool memobj_needs_acquire(const struct memobj *obj)
 
 cl_mem memobj_root(const struct memobj *import)
 {
-	return import->hidden ? import->method->hidden_buffer(import->hidden) : import->handle;
+	return import->backing ? backing_mem(import->backing) : import->handle;
 }
 
 bool memobj_needs_access(const struct memobj *obj)

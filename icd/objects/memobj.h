@@ -14,6 +14,7 @@
 #include "icd/objects/handle_table.h"
 #include "import/import.h"
 
+struct backing;
 struct method_ops;
 
 struct memobj {
@@ -28,7 +29,9 @@ struct memobj {
 	struct memobj *parent; /* held; NULL for an import */
 	bool hides_parent;     /* the driver does not know the parent: the layer answers */
 	const struct method_ops *method; /* by which the driver took the import */
-	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
+	struct backing
+		*backing; /* of an import: struct method_buffer's, a use as long as the record */
+	size_t offset;	  /* the same */
 };
 
 extern struct handle_table memobj_table;
@@ -75,7 +78,7 @@ void memobj_list_add(struct memobj_list *list, cl_mem mem);
 /* Drops the imports, and empties the list. */
 void memobj_list_put(struct memobj_list *list);
 
-/* The driver's root object of an import, which is acquired: the handle, or a hidden buffer. */
+/* The driver's root object of an import, which is acquired: the handle, or its backing buffer. */
 cl_mem memobj_root(const struct memobj *import);
 
 /*
@@ -100,7 +103,7 @@ static inline struct memobj *memobj_of(struct import_region *region)
  * memobj_add - record an object that the application is about to get
  * @obj: of an import memobj_of(), else allocated; obj->parent is held by the caller
  *
- * Holds obj->parent.  On success takes over @obj with its hidden record, its properties and, of an import, its region; the
+ * Holds obj->parent.  On success takes over @obj with its backing buffer, its properties and, of an import, its region; the
  * region of another object is held by the parent.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY, logged.

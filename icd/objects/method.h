@@ -14,6 +14,7 @@
 #include "icd/cl_compat.h"
 #include "icd/facts/facts.h"
 
+struct backing;
 struct context;
 struct context_import;
 struct device;
@@ -21,8 +22,9 @@ struct memobj;
 
 /* A buffer from a method. */
 struct method_buffer {
-	cl_mem handle; /* for the application */
-	void *hidden;  /* NULL, or the method's record of a backing buffer around the handle */
+	cl_mem handle;		 /* for the application */
+	struct backing *backing; /* NULL, or a use of the buffer of which the handle is a part */
+	size_t offset;		 /* bytes from the backing buffer's first to the handle's */
 };
 
 /* The arguments of a function that creates an image, or where desc is NULL a buffer. */
@@ -77,16 +79,6 @@ struct method_ops {
 	 * NULL: such contexts are refused.
 	 */
 	bool (*shares)(const struct device *device);
-
-	/*
-	 * A sub-buffer of an import with a hidden record, and the end of the record.  If an import
-	 * has no such record, the driver creates sub-buffers from the handle.
-	 */
-	cl_mem (*create_sub_buffer)(void *hidden, cl_mem_flags flags,
-				    const cl_buffer_region *region, cl_int *err);
-	void (*release_hidden)(void *hidden);
-	/* The backing buffer of a hidden record, which is acquired in place of its parts; with enqueue_acquire. */
-	cl_mem (*hidden_buffer)(void *hidden);
 
 	/*
 	 * An image on @parent, an import or an object that is made from an import, or an error,

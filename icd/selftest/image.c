@@ -97,7 +97,7 @@ static cl_mem image_create_parent(const struct image_test *t, cl_mem_flags flags
 				  cl_int *err)
 {
 	const cl_buffer_region part = { t->origin, t->region->size - t->origin };
-	struct method_buffer buffer = { NULL, NULL };
+	struct method_buffer buffer = { .backing = NULL };
 
 	*err = t->how.ops->create(t->session.context, &t->how, flags, t->region, &buffer);
 	*root = *err ? NULL : memobj_holding(buffer.handle, t->region, err);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "icd/layer.h"
-#include "icd/methods/part.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj.h"
@@ -58,7 +58,7 @@ static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
 		next.clReleaseMemObject(whole);
 		return err;
 	}
-	return part_create_alone(whole, flags, memory->offset, region->size, buffer);
+	return backing_import_alone(whole, flags, memory->offset, region->size, buffer);
 }
 
 cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
@@ -73,7 +73,7 @@ cl_int host_ptr_create(cl_context context, const struct context_import *how, cl_
 	}
 	memory = host_ptr_enclose(region, how->align);
 	if (!memory.is_whole)
-		err = part_check_offset(region, memory.offset, how->base_align);
+		err = backing_check_offset(region, memory.offset, how->base_align);
 	/* Several devices have one method only if nothing but the alignment counts: context_is_shared(). */
 	if (!err)
 		err = host_rule_check(&how->device->facts.rule, region->kinds, flags, memory.addr,

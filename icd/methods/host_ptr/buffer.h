@@ -3,7 +3,7 @@
  * Buffers over host memory: CL_MEM_USE_HOST_PTR.
  *
  * A device may be zero copy for whole pages alone.  An import that begins or ends inside a page is
- * then a part of a backing buffer over the enclosing pages (part.h).  The pages belong to the
+ * then a part of a backing buffer over the enclosing pages (objects/backing.h).  The pages belong to the
  * mapping of the import's memory, so they are of the same kind.
  */
 #ifndef ICD_METHODS_HOST_PTR_BUFFER_H

@@ -12,7 +12,6 @@
 #include "icd/methods/image_create.h"
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"
-#include "icd/methods/part.h"
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
 
@@ -128,8 +127,6 @@ const struct method_ops method_host_ptr_ops = {
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
 	.shares = host_ptr_shares,
-	.create_sub_buffer = part_create_sub_buffer,
-	.release_hidden = part_release,
 	.create_image = image_create,
 	.images = IMAGE_OF_BUFFER,
 	.describe = host_ptr_describe,

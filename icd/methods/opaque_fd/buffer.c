@@ -7,8 +7,7 @@
 
 #include "icd/error.h"
 #include "icd/layer.h"
-#include "icd/methods/backing.h"
-#include "icd/methods/part.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "util/cl_names.h"
 #include "util/descriptor.h"
@@ -86,7 +85,7 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 	log_hold();
 	do
 		mem = buffer_of_descriptor(context, flags, fd, size, err);
-	while (*err && part_retry(&retry, *err));
+	while (*err && backing_retry(&retry, *err));
 	log_resume(*err);
 	if (*err > 0)
 		*err = CL_INVALID_OPERATION;
@@ -185,9 +184,9 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaq
 			buffer->handle = mem;
 			return err;
 		}
-		return part_create_alone(mem, flags, opaque->offset, region->size, buffer);
+		return backing_import_alone(mem, flags, opaque->offset, region->size, buffer);
 	}
-	err = part_create(backing, flags, opaque->offset, region->size, buffer);
+	err = backing_import(backing, flags, opaque->offset, region->size, buffer);
 	if (err)
 		backing_put(backing);
 	return err;

@@ -3,7 +3,7 @@
  * Driver buffers from opaque descriptors (cl_khr_external_memory_opaque_fd).
  *
  * A descriptor covers whole pages, or a whole allocation.  If an import starts further inside, the
- * import is a part of a backing buffer over the descriptor (part.h).
+ * import is a part of a backing buffer over the descriptor (objects/backing.h).
  */
 #ifndef ICD_METHODS_OPAQUE_FD_BUFFER_H
 #define ICD_METHODS_OPAQUE_FD_BUFFER_H

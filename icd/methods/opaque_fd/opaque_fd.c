@@ -12,12 +12,11 @@
 #include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "icd/objects/method.h"
-#include "icd/methods/backing.h"
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/large.h"
-#include "icd/methods/part.h"
 #include "icd/methods/verify.h"
 #include "icd/selftest/session.h"
 #include "util/log.h"
@@ -169,7 +168,7 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 	ret = opaque_fd_import(region, device->uuid, &opaque);
 	if (ret)
 		return error_to_cl(ret);
-	err = part_check_offset(region, opaque.offset, how->base_align);
+	err = backing_check_offset(region, opaque.offset, how->base_align);
 	if (!err)
 		err = large_check(how->device, &opaque);
 	if (!err)
@@ -211,8 +210,6 @@ const struct method_ops method_opaque_fd_ops = {
 	.name = "opaque_fd",
 	.probe = opaque_fd_probe,
 	.create = opaque_fd_create,
-	.create_sub_buffer = part_create_sub_buffer,
-	.release_hidden = part_release,
 	.context_release = backing_drop_context,
 	.describe = opaque_fd_describe,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,

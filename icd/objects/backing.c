@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/methods/backing.h"
+#include "icd/objects/backing.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "icd/layer.h"
+#include "icd/objects/method.h"
+#include "util/cl_names.h"
 #include "util/lock.h"
 #include "util/log.h"
 
@@ -237,4 +240,63 @@ bool backing_give_up(uint32_t count)
 	any = list;
 	backing_release_list(list);
 	return any;
+}
+
+cl_int backing_check_offset(const struct import_region *region, size_t offset, size_t align)
+{
+	if (!(offset % align))
+		return CL_SUCCESS;
+	log_error("%zu bytes at %p: this device takes addresses that are multiples of %zu bytes",
+		  region->size, region->addr, align);
+	return CL_INVALID_OPERATION;
+}
+
+bool backing_retry(struct shortage_retry *retry, cl_int err)
+{
+	const bool is_short = err > 0 || err == CL_OUT_OF_RESOURCES ||
+			      err == CL_OUT_OF_HOST_MEMORY ||
+			      err == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+
+	return shortage_retry(retry, is_short ? -ENOMEM : 0);
+}
+
+cl_mem backing_create_part(const struct backing *backing, cl_mem_flags flags, size_t offset,
+			   size_t size, cl_int *err)
+{
+	const cl_buffer_region region = { offset, size };
+	struct shortage_retry retry = { 0 };
+	cl_mem part;
+
+	do
+		part = next.clCreateSubBuffer(backing->mem, flags, CL_BUFFER_CREATE_TYPE_REGION,
+					      &region, err);
+	while (*err && backing_retry(&retry, *err));
+	return part;
+}
+
+cl_int backing_import(struct backing *backing, cl_mem_flags flags, size_t offset, size_t size,
+		      struct method_buffer *buffer)
+{
+	cl_int err;
+	cl_mem part =
+		created_or_null(backing_create_part(backing, flags, offset, size, &err), &err);
+
+	if (part)
+		*buffer = (struct method_buffer){ part, backing, offset };
+	else
+		log_error("the driver makes no sub-buffer of an import's backing buffer: %s",
+			  cl_error_name(err));
+	return err;
+}
+
+cl_int backing_import_alone(cl_mem whole, cl_mem_flags flags, size_t offset, size_t size,
+			    struct method_buffer *buffer)
+{
+	struct backing *backing = backing_create(whole);
+	cl_int err = backing ? backing_import(backing, flags, offset, size, buffer)
+			     : CL_OUT_OF_HOST_MEMORY;
+
+	if (err && backing)
+		backing_put(backing);
+	return err;
 }

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backing buffers: hidden buffers, of which imports are parts (part.h).
+ * Backing buffers: hidden buffers, of which imports are parts.
+ *
+ * A driver may take whole pages alone, or the whole of a descriptor.  If an import begins or ends
+ * inside, the driver gets a *backing buffer* over the whole, which is hidden, and the application
+ * gets a sub-buffer.  The layer answers for offset and parent as if the backing buffer did not exist
+ * (calls/mem_object.c), and sub-buffers of the import are made from the backing buffer.
+ *
+ * A sub-buffer begins at a multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN, and so does such an import.
  *
  * A backing buffer over memory that stays registered (climport_alloc()'s, and the host's pages that the
  * kernel module watches or the program has registered) is kept for the next import of a part of the memory:
@@ -16,16 +23,18 @@
  * takes the place of the least recently used.  If the buffers that go were of no use, new buffers
  * take places more and more rarely: a program may import more registrations in turn than can be kept.
  */
-#ifndef ICD_METHODS_BACKING_H
-#define ICD_METHODS_BACKING_H
+#ifndef ICD_OBJECTS_BACKING_H
+#define ICD_OBJECTS_BACKING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "icd/cl_compat.h"
 #include "import/import.h"
+#include "util/shortage.h"
 
 struct backing;
+struct method_buffer;
 
 /* Takes over a reference to @mem, for one user.  NULL, logged: no memory, and @mem is released. */
 struct backing *backing_create(cl_mem mem);
@@ -54,5 +63,32 @@ void backing_drop_memory(uint64_t memory);
 
 /* Drops @count idle buffers; false: no buffer is idle. */
 bool backing_give_up(uint32_t count);
+
+/* CL_SUCCESS, or CL_INVALID_OPERATION, logged: an import at @offset of a backing buffer can be no part. */
+cl_int backing_check_offset(const struct import_region *region, size_t offset, size_t align);
+
+/* A sub-buffer of the buffer, or NULL and the driver's error. */
+cl_mem backing_create_part(const struct backing *backing, cl_mem_flags flags, size_t offset,
+			   size_t size, cl_int *err);
+
+/**
+ * backing_import - the buffer of an import, as a part of @backing
+ * @backing: a user's; taken over on success
+ *
+ * Returns CL_SUCCESS or an error, logged.
+ */
+cl_int backing_import(struct backing *backing, cl_mem_flags flags, size_t offset, size_t size,
+		      struct method_buffer *buffer);
+
+/* The same as a part of @whole alone, which is taken over. */
+cl_int backing_import_alone(cl_mem whole, cl_mem_flags flags, size_t offset, size_t size,
+			    struct method_buffer *buffer);
+
+/*
+ * For an object of a driver that was not made, with @err: whether room was made for another try.  A
+ * driver may give errors that OpenCL does not define: any may come of a lack of memory, descriptors
+ * or addresses.
+ */
+bool backing_retry(struct shortage_retry *retry, cl_int err);
 
 #endif

@@ -31,7 +31,7 @@ static cl_int access_acquire(struct access *a)
 
 	queue_bracket_close(a->queue);
 	a->acquire = NULL;
-	err = method->enqueue_acquire(a->queue, count, roots, a->num_wait, a->wait, &a->acquire);
+	err = method->enqueue_edge(a->queue, true, count, roots, a->num_wait, a->wait, &a->acquire);
 	if (!err && !a->acquire)
 		err = CL_INVALID_EVENT;
 	if (err)
@@ -48,7 +48,7 @@ static cl_event access_release(const struct access *a, const cl_event *behind)
 	cl_mem roots[MEMOBJ_LIST_MAX];
 	cl_uint count = access_roots(&a->imports, roots);
 	cl_event release = NULL;
-	cl_int err = method->enqueue_release(a->queue, count, roots, 1, behind, &release);
+	cl_int err = method->enqueue_edge(a->queue, false, count, roots, 1, behind, &release);
 
 	next.clReleaseEvent(a->acquire);
 	if (is_created(release, err))

@@ -18,19 +18,17 @@
 #include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/methods/descriptor_buffer.h"
 #include "icd/methods/image_create.h"
 #include "icd/methods/verify.h"
 #include "icd/objects/backing.h"
 #include "icd/objects/context.h"
 #include "icd/objects/extensions.h"
 #include "icd/selftest/rounds.h"
-#include "util/cl_names.h"
-#include "util/descriptor.h"
 #include "util/log.h"
 
 #define EXTENSION "cl_khr_external_memory"
 #define COPIES "CL_MEM_USE_HOST_PTR copies on this device, and "
-#define HOST_POINTERS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
 
 /* Sentences. */
 static const char *const khr_says[IMPORT_TYPES][NO_SAMPLE + 1] = {
@@ -51,70 +49,19 @@ static const char *const khr_says[IMPORT_TYPES][NO_SAMPLE + 1] = {
 	},
 };
 
-/* The driver closes the descriptor with the buffer, and perhaps also where the driver fails. */
-static cl_mem khr_buffer_of(cl_context context, cl_mem_flags flags, int own, size_t size,
-			    cl_int *err)
+static cl_int khr_enqueue_edge(cl_command_queue queue, bool begins, cl_uint count,
+			       const cl_mem *imports, cl_uint num_wait, const cl_event *wait,
+			       cl_event *event)
 {
-	const cl_mem_properties properties[] = {
-		CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
-		(cl_mem_properties)own,
-		0,
-	};
-	struct descriptor_id id;
-	cl_mem mem;
-
-	*err = CL_OUT_OF_RESOURCES;
-	if (descriptor_identify(own, &id))
-		return NULL;
-	mem = created_or_null(
-		next.clCreateBufferWithProperties(context, properties, flags, size, NULL, err),
-		err);
-	if (mem)
-		return mem;
-	descriptor_close(own, &id);
-	log_error("the driver makes no buffer of %zu bytes from a dma-buf: %s", size,
-		  cl_error_name(*err));
-	return NULL;
-}
-
-/*
- * A buffer over the first @size bytes of a dma-buf.  The specification gives a descriptor to the driver, and
- * clImportMemoryARM leaves it with the application: each buffer gets a duplicate, not below 3, since Intel's driver
- * takes descriptor 0 for none.
- * @flags: flags of host pointers are left out, as the specification demands
- */
-static cl_mem khr_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
-{
-	const int own = descriptor_duplicate(fd);
-
-	if (own >= 0)
-		return khr_buffer_of(context, flags & ~(cl_mem_flags)HOST_POINTERS, own, size, err);
-	*err = CL_OUT_OF_RESOURCES;
-	return NULL;
-}
-
-static cl_int khr_enqueue_acquire(cl_command_queue queue, cl_uint count, const cl_mem *imports,
-				  cl_uint num_wait, const cl_event *wait, cl_event *event)
-{
+	layer_clEnqueueAcquireExternalMemObjectsKHR_fn edge;
 	const struct extensions *driver;
 	const cl_int err = extensions_of_queue(queue, &driver);
 
-	if (err || !driver->clEnqueueAcquireExternalMemObjectsKHR)
-		return err ? err : CL_INVALID_COMMAND_QUEUE;
-	return driver->clEnqueueAcquireExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
-							     event);
-}
-
-static cl_int khr_enqueue_release(cl_command_queue queue, cl_uint count, const cl_mem *imports,
-				  cl_uint num_wait, const cl_event *wait, cl_event *event)
-{
-	const struct extensions *driver;
-	const cl_int err = extensions_of_queue(queue, &driver);
-
-	if (err || !driver->clEnqueueReleaseExternalMemObjectsKHR)
-		return err ? err : CL_INVALID_COMMAND_QUEUE;
-	return driver->clEnqueueReleaseExternalMemObjectsKHR(queue, count, imports, num_wait, wait,
-							     event);
+	if (err)
+		return err;
+	edge = begins ? driver->clEnqueueAcquireExternalMemObjectsKHR
+		      : driver->clEnqueueReleaseExternalMemObjectsKHR;
+	return edge ? edge(queue, count, imports, num_wait, wait, event) : CL_INVALID_COMMAND_QUEUE;
 }
 
 static bool khr_has_functions(cl_platform_id platform)
@@ -188,7 +135,8 @@ static cl_int khr_create_from(cl_context context, const struct context_import *h
 
 	if (err)
 		return err;
-	whole = khr_buffer(context, flags, pages->fd, pages->offset + region->size, &err);
+	whole = descriptor_buffer(context, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, flags, pages->fd,
+				  pages->offset + region->size, &err);
 	if (!whole)
 		return err;
 	if (!pages->offset) {
@@ -230,7 +178,6 @@ const struct method_ops method_khr_ops = {
 	.create_image = image_create,
 	.images = IMAGE_OF_DMABUF,
 	.describe = khr_describe,
-	.enqueue_acquire = khr_enqueue_acquire,
-	.enqueue_release = khr_enqueue_release,
+	.enqueue_edge = khr_enqueue_edge,
 	.cpu_optional = true,
 };

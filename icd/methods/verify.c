@@ -57,12 +57,11 @@ static cl_int verify_edge(cl_command_queue queue, bool begins, void *arg)
 	cl_mem mems[2];
 	cl_int err;
 
-	if (!ops->enqueue_acquire)
+	if (!ops->enqueue_edge)
 		return CL_SUCCESS;
 	for (int i = 0; i < 2; i++)
 		mems[i] = verify_root(v, i);
-	err = (begins ? ops->enqueue_acquire : ops->enqueue_release)(queue, 2, mems, 0, NULL,
-								     &event);
+	err = ops->enqueue_edge(queue, begins, 2, mems, 0, NULL, &event);
 	if (is_created(event, err))
 		next.clReleaseEvent(event);
 	return err || event ? err : CL_INVALID_EVENT;

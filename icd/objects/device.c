@@ -73,7 +73,10 @@ struct device *device_create(cl_device_id id)
 		return NULL;
 	device->id = id;
 	device->extensions = device_string(id, CL_DEVICE_EXTENSIONS);
+	device->has_uuid =
+		!next.clGetDeviceInfo(id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, device->uuid, NULL);
 	if (!device->extensions ||
+	    (!device->has_uuid && has_word(device->extensions, "cl_khr_device_uuid")) ||
 	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 				 &device->platform, NULL)) {
 		device_free(device);

@@ -24,6 +24,8 @@ struct device {
 	const struct method_ops *others; /* for types that only a driver can know; or NULL */
 	bool image2d_from_buffer;	 /* the driver has cl_khr_image2d_from_buffer */
 	size_t base_align;		 /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
+	bool has_uuid;			 /* @uuid is CL_DEVICE_UUID_KHR */
+	unsigned char uuid[IMPORT_UUID_SIZE];
 };
 
 /**

@@ -104,7 +104,7 @@ struct memobj *memobj_release(cl_mem mem, const struct memobj **import)
 
 bool memobj_needs_acquire(const struct memobj *obj)
 {
-	return obj->method->enqueue_acquire;
+	return obj->method->enqueue_edge;
 }
 
 cl_mem memobj_root(const struct memobj *import)

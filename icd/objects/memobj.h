@@ -55,7 +55,7 @@ void memobj_put(struct memobj *obj);
 /* The import that @obj is made from, or @obj if @obj is an import; borrowed. */
 const struct memobj *memobj_import(const struct memobj *obj);
 
-/* Whether a device acquires the object before a command uses it: struct method_ops, enqueue_acquire. */
+/* Whether a device acquires the object before a command uses it: struct method_ops, enqueue_edge. */
 bool memobj_needs_acquire(const struct memobj *obj);
 
 /* Whether commands that use the object need a bracket, or an acquire. */

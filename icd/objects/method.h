@@ -107,13 +107,12 @@ struct method_ops {
 			 struct device_description *memory);
 
 	/*
-	 * NULL, or both: commands before and behind each command that uses imports.  @imports have no
-	 * parents.  Return the driver's error; *event is set on success.
+	 * NULL, or a command before, and one behind, each command that uses imports: their device acquires or
+	 * releases them.  @imports have no parents.  Returns the driver's error; *event is set on success.
 	 */
-	cl_int (*enqueue_acquire)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
-				  cl_uint num_wait, const cl_event *wait, cl_event *event);
-	cl_int (*enqueue_release)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
-				  cl_uint num_wait, const cl_event *wait, cl_event *event);
+	cl_int (*enqueue_edge)(cl_command_queue queue, bool acquires, cl_uint count,
+			       const cl_mem *imports, cl_uint num_wait, const cl_event *wait,
+			       cl_event *event);
 
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */

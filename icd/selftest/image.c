@@ -86,10 +86,9 @@ static cl_int image_enqueue_edge(cl_command_queue queue, bool begins, void *arg)
 	struct image_test *t = arg;
 	const struct method_ops *ops = t->how.ops;
 
-	if (!ops->enqueue_acquire)
+	if (!ops->enqueue_edge)
 		return CL_SUCCESS;
-	return (begins ? ops->enqueue_acquire : ops->enqueue_release)(queue, 2, t->roots, 0, NULL,
-								      NULL);
+	return ops->enqueue_edge(queue, begins, 2, t->roots, 0, NULL, NULL);
 }
 
 /* A buffer over the memory; or, with a reference to it in @root, the part where the image begins. */

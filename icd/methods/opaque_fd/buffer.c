@@ -2,24 +2,14 @@
 #include "icd/methods/opaque_fd/buffer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/methods/descriptor_buffer.h"
 #include "icd/objects/backing.h"
 #include "icd/objects/context.h"
-#include "util/cl_names.h"
-#include "util/descriptor.h"
 #include "util/log.h"
-#include "util/shortage.h"
-
-static struct publish_list opaque_devices;
-
-static bool opaque_device_is_of(const void *device, const void *id)
-{
-	return ((const struct opaque_device *)device)->id == id;
-}
 
 static uint64_t opaque_largest_buffer(cl_device_id device)
 {
@@ -27,69 +17,6 @@ static uint64_t opaque_largest_buffer(cl_device_id device)
 
 	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
 	return bytes ? bytes : UINT64_MAX;
-}
-
-const struct opaque_device *opaque_device_get(const struct device *device)
-{
-	struct opaque_device *found =
-		publish_find(&opaque_devices, opaque_device_is_of, device->id);
-	struct opaque_device *mine = found ? NULL : calloc(1, sizeof(*mine));
-
-	if (!mine)
-		return found;
-	mine->id = device->id;
-	mine->largest = opaque_largest_buffer(device->id);
-	if (next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, mine->uuid,
-				 NULL)) {
-		free(mine);
-		return NULL;
-	}
-	found = publish_add(&opaque_devices, mine, opaque_device_is_of, device->id);
-	if (found != mine)
-		free(mine);
-	return found;
-}
-
-static cl_mem buffer_of_descriptor(cl_context context, cl_mem_flags flags, int fd, size_t size,
-				   cl_int *err)
-{
-	const int own = descriptor_duplicate(fd);
-	const cl_mem_properties properties[] = {
-		CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
-		(cl_mem_properties)own,
-		0,
-	};
-	cl_mem mem;
-
-	if (own < 0) {
-		*err = CL_OUT_OF_RESOURCES;
-		return NULL;
-	}
-	mem = next.clCreateBufferWithProperties(context, properties, flags, size, NULL, err);
-	if (!*err)
-		return mem; /* the driver closes the descriptor with the buffer (NVIDIA 580) */
-	/* NVIDIA's driver may return an object and, with it, a positive error number of CUDA's. */
-	if (mem && *err > 0)
-		next.clReleaseMemObject(mem);
-	close(own);
-	log_error("the driver makes no buffer of %zu bytes from an opaque descriptor: %s", size,
-		  cl_error_name(*err));
-	return NULL;
-}
-
-cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
-{
-	struct shortage_retry retry = { 0 };
-	cl_mem mem;
-
-	log_hold();
-	do
-		mem = buffer_of_descriptor(context, flags, fd, size, err);
-	while (*err && backing_retry(&retry, *err));
-	log_resume(*err);
-	if (*err > 0)
-		*err = CL_INVALID_OPERATION;
-	return mem;
 }
 
 /* A registration is imported whole, once, and for imports with any flags. */
@@ -101,7 +28,8 @@ static struct backing *buffer_of_whole(cl_context context, const struct import_o
 
 	import_on_forget(backing_drop_memory);
 	import_on_shortage(backing_give_up);
-	mem = opaque_fd_buffer(context, CL_MEM_READ_WRITE, opaque->fd, opaque->size, err);
+	mem = descriptor_buffer(context, CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, CL_MEM_READ_WRITE,
+				opaque->fd, opaque->size, err);
 	if (!*err) {
 		backing = backing_create(mem);
 		*err = backing ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
@@ -135,13 +63,13 @@ static struct backing *buffer_of_registration(cl_context context, struct import_
 }
 
 /* A registration that no buffer can cover is not pinned: it may be hardly used memory. */
-static cl_int buffer_get_descriptor(cl_context context, const struct opaque_device *device,
+static cl_int buffer_get_descriptor(cl_context context, const struct device *device,
 				    struct import_region *region, struct import_opaque *opaque)
 {
 	bool may_keep = context_is_owned(context) && backing_may_keep(opaque->share);
 	int ret = -EOPNOTSUPP;
 
-	if (opaque->size > device->largest)
+	if (opaque->size > opaque_largest_buffer(device->id))
 		ret = import_opaque_open_part(region->opaque, device->uuid, opaque);
 	if (ret == -EOPNOTSUPP)
 		ret = import_opaque_open(region->opaque, device->uuid, may_keep, opaque);
@@ -149,7 +77,7 @@ static cl_int buffer_get_descriptor(cl_context context, const struct opaque_devi
 }
 
 /* The kept buffer of a registration.  NULL without an error: there is none, and a descriptor for the import alone. */
-static struct backing *buffer_get_kept(cl_context context, const struct opaque_device *device,
+static struct backing *buffer_get_kept(cl_context context, const struct device *device,
 				       struct import_region *region, struct import_opaque *opaque,
 				       cl_int *err)
 {
@@ -164,7 +92,7 @@ static struct backing *buffer_get_kept(cl_context context, const struct opaque_d
 	return buffer_of_registration(context, region, device->uuid, opaque, err);
 }
 
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaque_device *device,
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct device *device,
 		       struct import_region *region, struct import_opaque *opaque,
 		       struct method_buffer *buffer)
 {
@@ -177,8 +105,8 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaq
 	if (err)
 		return err;
 	if (!backing) {
-		mem = opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size,
-				       &err);
+		mem = descriptor_buffer(context, CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, flags,
+					opaque->fd, opaque->offset + region->size, &err);
 		/* An import that is the whole buffer hides nothing. */
 		if (err || !opaque->offset) {
 			buffer->handle = mem;

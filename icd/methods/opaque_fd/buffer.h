@@ -10,26 +10,6 @@
 
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"
-#include "util/publish.h"
-
-/* The driver's answers. */
-struct opaque_device {
-	struct published published; /* first */
-	cl_device_id id;
-	unsigned char uuid[IMPORT_UUID_SIZE];
-	uint64_t largest; /* bytes: of a buffer */
-};
-
-/* Lives until the process ends.  NULL: no memory, or the device has no UUID, or does not tell it now. */
-const struct opaque_device *opaque_device_get(const struct device *device);
-
-/**
- * opaque_fd_buffer - a buffer over the first @size bytes of a descriptor
- * @fd: stays the caller's
- *
- * Returns NULL, and @err is set and logged, if the driver makes no buffer.
- */
-cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err);
 
 /**
  * opaque_fd_build - the buffer of an import
@@ -39,7 +19,7 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
  *
  * Returns CL_SUCCESS or an error, logged.
  */
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct opaque_device *device,
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct device *device,
 		       struct import_region *region, struct import_opaque *opaque,
 		       struct method_buffer *buffer);
 

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "icd/layer.h"
-#include "icd/methods/opaque_fd/buffer.h"
+#include "icd/methods/descriptor_buffer.h"
+#include "icd/objects/device.h"
 #include "icd/selftest/session.h"
 #include "util/cl_names.h"
 #include "util/log.h"
@@ -60,15 +61,20 @@ static cl_int large_copy(cl_command_queue queue, cl_mem writer, cl_mem reader)
 	return err ? err : 1;
 }
 
+static cl_mem large_buffer(const struct session *s, int fd, cl_int *err)
+{
+	return descriptor_buffer(s->context, CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
+				 CL_MEM_READ_WRITE, fd, LARGE_LEAST, err);
+}
+
 static cl_int large_test_descriptor(struct session *s, int fd)
 {
 	cl_int result;
-	cl_mem writer = opaque_fd_buffer(s->context, CL_MEM_READ_WRITE, fd, LARGE_LEAST, &result),
-	       reader;
+	cl_mem writer = large_buffer(s, fd, &result), reader;
 
 	if (!writer)
 		return result;
-	reader = opaque_fd_buffer(s->context, CL_MEM_READ_WRITE, fd, LARGE_LEAST, &result);
+	reader = large_buffer(s, fd, &result);
 	if (reader) {
 		result = large_copy(s->queue, writer, reader);
 		next.clReleaseMemObject(reader);
@@ -111,12 +117,10 @@ static cl_int large_test_memory(cl_device_id device, const unsigned char *uuid)
 /* What CUDA or OpenCL refuses, they may accept when there is more memory. */
 void large_test(struct device *device)
 {
-	const struct opaque_device *opaque = opaque_device_get(device);
-	cl_int result = CL_OUT_OF_RESOURCES;
+	cl_int result;
 
 	log_clear();
-	if (opaque)
-		result = large_test_memory(device->id, opaque->uuid);
+	result = large_test_memory(device->id, device->uuid);
 	device->facts.takes_large = result == 1;
 	device->facts.is_best &= result == 1;
 	snprintf(device->facts.large_why, sizeof(device->facts.large_why), "%s",

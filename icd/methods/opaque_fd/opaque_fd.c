@@ -83,17 +83,16 @@ static bool opaque_fd_test_host(struct device *device, struct facts_type *answer
 		[UNTESTED] = "untested", [PASSED] = "zero copy by self-test", [FAILED] = "copied",
 		[BROKEN] = "copied",	 [NO_SAMPLE] = "no descriptor",
 	};
-	const struct opaque_device *opaque = opaque_device_get(device);
 	enum tested found[IMPORT_EXPORTERS];
 	size_t used = 0;
 
-	if (!opaque) {
-		snprintf(answer->why, sizeof(answer->why), "the device has no CL_DEVICE_UUID_KHR");
+	if (!device->has_uuid) {
+		snprintf(answer->why, sizeof(answer->why), "the device has no cl_khr_device_uuid");
 		return false;
 	}
 	device->facts.exporters = 0;
 	for (unsigned int i = 0; i < IMPORT_EXPORTERS; i++) {
-		found[i] = opaque_fd_test_exporter(device, opaque->uuid, i);
+		found[i] = opaque_fd_test_exporter(device, device->uuid, i);
 		device->facts.is_unknown |= found[i] == UNTESTED;
 		answer->is_reason |= found[i] == UNTESTED;
 	}
@@ -155,24 +154,18 @@ static cl_int opaque_fd_create(cl_context context, const struct context_import *
 			       cl_mem_flags flags, struct import_region *region,
 			       struct method_buffer *buffer)
 {
-	const struct opaque_device *device;
+	const struct device *device = how->device;
 	struct import_opaque opaque;
+	int ret = opaque_fd_import(region, device->uuid, &opaque);
 	cl_int err;
-	int ret;
 
-	device = opaque_device_get(how->device);
-	if (!device) {
-		log_error("the device does not tell its CL_DEVICE_UUID_KHR now");
-		return CL_OUT_OF_RESOURCES;
-	}
-	ret = opaque_fd_import(region, device->uuid, &opaque);
 	if (ret)
 		return error_to_cl(ret);
 	err = backing_check_offset(region, opaque.offset, how->base_align);
 	if (!err)
-		err = large_check(how->device, &opaque);
+		err = large_check(device, &opaque);
 	if (!err)
-		err = opaque_fd_check(how->device, &opaque);
+		err = opaque_fd_check(device, &opaque);
 	if (!err)
 		err = opaque_fd_build(context, flags, device, region, &opaque, buffer);
 	if (opaque.fd >= 0)

@@ -290,7 +290,7 @@ static bool external_make(const struct image_request *r, size_t size, cl_mem *me
 	listed = external_devices(r->properties);
 	if (!*err && !how.ops && listed)
 		context_find_import_on(context, IMPORT_DMABUF, listed, &how);
-	if (!*err && !how.ops && context_refuse(context, IMPORT_DMABUF) == CL_OUT_OF_RESOURCES)
+	if (!*err && !how.ops && context_refuse(&how, IMPORT_DMABUF) == CL_OUT_OF_RESOURCES)
 		*err = CL_OUT_OF_RESOURCES;
 	else if (!*err && !how.ops)
 		*err = CL_INVALID_DEVICE;

@@ -189,7 +189,7 @@ static cl_mem native_import_by_driver(const struct import_call *call,
 static cl_int import_memory_refuse(const struct context_import *how, enum import_type type)
 {
 	if (!how->ops)
-		return context_refuse(how->context, type);
+		return context_refuse(how, type);
 	log_error("the driver reports the extension, but has no clImportMemoryARM");
 	return CL_INVALID_OPERATION;
 }
@@ -221,7 +221,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	if (!context_get_import(context, type, &how))
 		context_find_import(context, type, &how);
 	if (how.ops && !how.ops->create) {
-		native->call = native_import_of_platform(context_platform(context));
+		native->call = native_import_of_platform(how.device->platform);
 		native->recorded = config.version_is_set ? how.ops : NULL;
 	}
 	if (native->call)

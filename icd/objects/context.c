@@ -201,27 +201,6 @@ static const struct device *context_device(const struct context *context, size_t
 	return device_get(context->devices[i], FACTS_KEPT);
 }
 
-/* The method by which the driver itself takes @type on a device, or NULL. */
-static const struct method_ops *context_native_on(const struct device *device,
-						  enum import_type type)
-{
-	const struct method_ops *ops = type < IMPORT_TYPES ? device->ops[type] : device->others;
-
-	return ops && !ops->create ? ops : NULL;
-}
-
-static const struct method_ops *context_native(const struct context *context, enum import_type type)
-{
-	const struct method_ops *ops = NULL;
-
-	for (size_t i = 0; i < context->num_devices && !ops; i++) {
-		const struct device *device = context_device(context, i);
-
-		ops = device ? context_native_on(device, type) : NULL;
-	}
-	return ops;
-}
-
 static size_t context_larger(size_t a, size_t b)
 {
 	return a > b ? a : b;
@@ -241,98 +220,67 @@ bool context_lists(const cl_mem_properties *listed, cl_device_id device)
 	return *listed;
 }
 
-/* One more device that takes the memory.  False: it does not, or by another method than those before. */
-static bool context_join_device(struct context_import *how, const struct device *device,
-				enum import_type type)
+/* The driver's own function serves all devices if it serves one. */
+static bool context_join_native(struct context_import *how, enum import_type type)
 {
-	if (!device)
-		return false;
-	if (!how->device) {
+	for (size_t i = 0; i < how->context->num_devices; i++) {
+		const struct device *device = context_device(how->context, i);
+		const struct method_ops *ops = !device		     ? NULL
+					       : type < IMPORT_TYPES ? device->ops[type]
+								     : device->others;
+
+		if (!ops || ops->create)
+			continue;
+		how->ops = ops;
 		how->device = device;
-		how->ops = device->ops[type];
+		return true;
 	}
-	how->align = context_larger(how->align, device->facts.type[type].align);
-	how->base_align = context_larger(how->base_align, device->base_align);
-	return how->ops && device->ops[type] == how->ops;
+	return false;
 }
 
-/*
- * By one method of the layer's, or none.  @listed: NULL, or the devices that use the memory, ended by 0.  The others
- * need not take it, but the driver may keep no copy for them.
- */
-static struct context_import context_join_devices(struct context *context, enum import_type type,
-						  const cl_mem_properties *listed)
+/* The devices that use the memory take it by one method of the layer's; the first that does not is the refuser. */
+static bool context_join_users(struct context_import *how, enum import_type type,
+			       const cl_mem_properties *listed)
 {
-	struct context_import how = {
-		.context = context,
-		.align = 1,
-		.base_align = 1,
-	};
-	bool joins = true;
+	const struct context *context = how->context;
 
-	for (size_t i = 0; i < context->num_devices && joins; i++)
-		if (!listed || context_lists(listed, context->devices[i]))
-			joins = context_join_device(&how, context_device(context, i), type);
-	for (size_t i = 0; i < context->num_devices && joins && how.ops; i++) {
+	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = context_device(context, i);
 
-		joins = device && context_is_shared(how.ops, how.device, device);
+		if (listed && !context_lists(listed, context->devices[i]))
+			continue;
+		how->refuser = i;
+		if (!device || !device->ops[type] || (how->ops && how->ops != device->ops[type]))
+			return false;
+		how->ops = device->ops[type];
+		how->device = how->device ? how->device : device;
+		how->align = context_larger(how->align, device->facts.type[type].align);
+		how->base_align = context_larger(how->base_align, device->base_align);
 	}
-	if (!joins)
-		how.ops = NULL;
-	return how;
+	return how->ops;
 }
 
-static struct context_import context_join(struct context *context, enum import_type type)
+/* The others need not take the memory, but the driver may keep no copy for them. */
+static bool context_join_all(struct context_import *how)
 {
-	const struct method_ops *native = context_native(context, type);
+	for (size_t i = 0; i < how->context->num_devices; i++) {
+		const struct device *device = context_device(how->context, i);
 
-	if (native || type == IMPORT_TYPES)
-		return (struct context_import){ .ops = native, .context = context };
-	return context_join_devices(context, type, NULL);
+		how->refuser = i;
+		if (!device || !context_is_shared(how->ops, how->device, device))
+			return false;
+	}
+	return true;
 }
 
 void context_find_import_on(struct context *context, enum import_type type,
 			    const cl_mem_properties *listed, struct context_import *how)
 {
-	*how = context_join_devices(context, type, listed);
-}
-
-bool context_get_import(const struct context *context, enum import_type type,
-			struct context_import *how)
-{
-	if (!context->is_known)
-		return false;
-	*how = context->imports[type];
-	return true;
-}
-
-/* Devices of which all is known never change. */
-static void context_keep_imports(struct context *context)
-{
-	struct context_import imports[IMPORT_TYPES + 1];
-
-	for (int type = 0; type <= IMPORT_TYPES; type++)
-		imports[type] = context_join(context, (enum import_type)type);
-	lock_acquire(&context_table.lock);
-	if (!context->is_known)
-		memcpy(context->imports, imports, sizeof(imports));
-	context->is_known = true;
-	lock_release(&context_table.lock);
-}
-
-void context_find_import(struct context *context, enum import_type type, struct context_import *how)
-{
-	bool is_whole = true;
-
-	for (size_t i = 0; i < context->num_devices; i++) {
-		const struct device *device = device_get(context->devices[i], FACTS_IMPORT);
-
-		is_whole &= device && device_is_whole(device);
-	}
-	if (is_whole)
-		context_keep_imports(context);
-	*how = context_join(context, type);
+	*how = (struct context_import){ .context = context, .align = 1, .base_align = 1 };
+	if (context_join_native(how, type) || type == IMPORT_TYPES)
+		return;
+	if (!context_join_users(how, type, listed) || !context_join_all(how))
+		how->ops = NULL;
 }
 
 /* The error where device @i takes no memory of a type; @device may be NULL.  Logged. */
@@ -340,7 +288,7 @@ static cl_int context_refuse_device(size_t i, const struct device *device, enum 
 {
 	const char *why = device ? device->facts.type[type].why : "its properties cannot be read";
 
-	if (device && !device_is_unknown(device, type)) {
+	if (device && !device->ops[type] && !device_is_unknown(device, type)) {
 		log_error("device %zu of the context does not support %s: %s", i,
 			  type_extension(type), why);
 		return CL_INVALID_PROPERTY;
@@ -363,38 +311,59 @@ static cl_int context_refuse_together(const struct device *a, const struct devic
 	return CL_INVALID_OPERATION;
 }
 
-cl_int context_refuse(const struct context *context, enum import_type type)
+cl_int context_refuse(const struct context_import *how, enum import_type type)
 {
-	const struct device *first = NULL;
-	const struct method_ops *ops = NULL;
+	const struct device *device;
 
-	for (size_t i = 0; i < context->num_devices; i++) {
-		const struct device *device = context_device(context, i);
-
-		if (!device || !device->ops[type])
-			return context_refuse_device(i, device, type);
-		if (ops && ops != device->ops[type])
-			break;
-		ops = device->ops[type];
-		first = first ? first : device;
-		if (!context_is_shared(ops, first, device))
-			return context_refuse_together(first, device);
-	}
-	if (ops)
-		log_error("the devices of the context take %s by different methods",
-			  type_extension(type));
-	else
+	if (!how->context->num_devices) {
 		log_error("the context has no devices");
+		return CL_INVALID_PROPERTY;
+	}
+	device = context_device(how->context, how->refuser);
+	/* Another thread may know by now what was unknown. */
+	if (!device || !device->ops[type] || !how->device)
+		return context_refuse_device(how->refuser, device, type);
+	if (device->ops[type] == how->device->ops[type])
+		return context_refuse_together(how->device, device);
+	log_error("the devices of the context take %s by different methods", type_extension(type));
 	return CL_INVALID_PROPERTY;
 }
 
-cl_platform_id context_platform(const struct context *context)
+bool context_get_import(const struct context *context, enum import_type type,
+			struct context_import *how)
 {
-	const struct device *device = NULL;
+	if (!context->is_known)
+		return false;
+	*how = context->imports[type];
+	return true;
+}
 
-	for (size_t i = 0; i < context->num_devices && !device; i++)
-		device = context_device(context, i);
-	return device ? device->platform : NULL;
+/* Devices of which all is known never change. */
+static void context_keep_imports(struct context *context)
+{
+	struct context_import imports[IMPORT_TYPES + 1];
+
+	for (int type = 0; type <= IMPORT_TYPES; type++)
+		context_find_import_on(context, (enum import_type)type, NULL, &imports[type]);
+	lock_acquire(&context_table.lock);
+	if (!context->is_known)
+		memcpy(context->imports, imports, sizeof(imports));
+	context->is_known = true;
+	lock_release(&context_table.lock);
+}
+
+void context_find_import(struct context *context, enum import_type type, struct context_import *how)
+{
+	bool is_whole = true;
+
+	for (size_t i = 0; i < context->num_devices; i++) {
+		const struct device *device = device_get(context->devices[i]);
+
+		is_whole &= device && device_is_whole(device);
+	}
+	if (is_whole)
+		context_keep_imports(context);
+	context_find_import_on(context, type, NULL, how);
 }
 
 bool context_image2d_from_buffer(const struct context *context)

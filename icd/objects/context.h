@@ -49,6 +49,7 @@ struct context_import {
 	const struct device
 		*device;	  /* the first; of several root devices, each may stand for all */
 	size_t align, base_align; /* of facts and devices: what suffices for all */
+	size_t refuser;		  /* without ops: the number of the device for context_refuse() */
 };
 
 /*
@@ -67,20 +68,18 @@ void context_find_import(struct context *context, enum import_type type,
 /* Whether a list of devices that 0 ends, the value of CL_MEM_DEVICE_HANDLE_LIST_KHR, has one. */
 bool context_lists(const cl_mem_properties *listed, cl_device_id device);
 
-/* The same for some devices of the context alone, ended by 0, after context_find_import(). */
+/* The same for some devices of the context alone, ended by 0, or for all (NULL), after context_find_import(). */
 void context_find_import_on(struct context *context, enum import_type type,
 			    const cl_mem_properties *listed, struct context_import *how);
 
 /**
  * context_refuse - why the devices of a context do not take a type of memory, logged
+ * @how: found, without ops
  *
  * Returns CL_INVALID_PROPERTY; CL_OUT_OF_RESOURCES if something is unknown of a device; or CL_INVALID_OPERATION if
  * each device takes the memory, and perhaps not in one context.
  */
-cl_int context_refuse(const struct context *context, enum import_type type);
-
-/* The platform of a context; NULL if the properties of no device can be read. */
-cl_platform_id context_platform(const struct context *context);
+cl_int context_refuse(const struct context_import *how, enum import_type type);
 
 /* Whether the driver creates 2D images from buffers on every device. */
 bool context_image2d_from_buffer(const struct context *context);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that hold their parent's memory until the driver has destroyed them, though the driver knows no parent. */
+/* Objects that hold their parent until the driver has destroyed them, though the driver knows no parent. */
 #ifndef ICD_OBJECTS_MEMOBJ_WATCH_H
 #define ICD_OBJECTS_MEMOBJ_WATCH_H
 
 #include "icd/objects/memobj.h"
 
 /**
- * memobj_watch_part - hold the memory and the driver's object of @parent until the driver has
+ * memobj_watch_part - hold the driver's object of @parent, and so its memory, until the driver has
  * destroyed @mem, whose parent the driver does not know
  *
  * So the parent's destructor callbacks, the application's included, come when no command uses @mem
@@ -19,7 +19,7 @@ cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
 /**
  * memobj_watch_release - the application's release of an object that may be watched
  *
- * What the driver ends inside of the call lets go of memory and parent before the return.
+ * What the driver ends inside of the call lets go of the parent before the return, unless the idle thread is at it.
  *
  * Returns the driver's error.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The four entry points of an OpenCL layer: cl_loader_layers 1.0.  Nothing here
- * calls OpenCL: the loader is in the middle of its own initialisation.
+ * The entry points of an OpenCL layer: cl_loader_layers 1.0.  Nothing here calls OpenCL: the loader
+ * is in the middle of its own initialisation.  The optional clDeinitLayer has nothing to do: the
+ * library stays loaded (-z nodelete), since drivers may call its callbacks later.
  */
 #include "icd/layer.h"
 
@@ -98,12 +99,4 @@ EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
 		return CL_INVALID_PROPERTY;
 	return layer_set_up(num_entries, target, num_entries_ret, dispatch_ret,
 			    __builtin_return_address(0));
-}
-
-/* The library stays loaded (-z nodelete): drivers may still call its callbacks. */
-EXPORT cl_int CL_API_CALL clDeinitLayer(void);
-
-EXPORT cl_int CL_API_CALL clDeinitLayer(void)
-{
-	return CL_SUCCESS;
 }

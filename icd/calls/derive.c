@@ -155,14 +155,8 @@ static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 	cl_mem mem = backing_create_part(parent->backing, flags, parent->offset + part->origin,
 					 part->size, err);
 
-	mem = error_created_or_null("clCreateSubBuffer", mem, err);
-	if (!mem)
-		return NULL;
-	*err = memobj_watch_part(mem, parent);
-	if (!*err)
-		return derive_record(mem, parent, part->origin, true, NULL, err);
-	next.clReleaseMemObject(mem);
-	return NULL;
+	mem = memobj_watched(error_created_or_null("clCreateSubBuffer", mem, err), parent, err);
+	return mem ? derive_record(mem, parent, part->origin, true, NULL, err) : NULL;
 }
 
 static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,

@@ -93,12 +93,3 @@ cl_mem image_by_driver(const struct image_request *r, cl_mem_flags flags, const 
 		image_refused(r, flags, *err);
 	return image;
 }
-
-cl_mem image_by_driver_create(struct context *context, const struct memobj *parent,
-			      const struct image_request *r, bool *hides_parent, cl_int *err)
-{
-	(void)context;
-	(void)parent;
-	(void)hides_parent;
-	return image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
-}

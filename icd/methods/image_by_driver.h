@@ -12,8 +12,4 @@
 cl_mem image_by_driver(const struct image_request *r, cl_mem_flags flags, const cl_image_desc *desc,
 		       void *host_ptr, cl_int *err);
 
-/* The application's request, unchanged: struct method_ops's create_image. */
-cl_mem image_by_driver_create(struct context *context, const struct memobj *parent,
-			      const struct image_request *r, bool *hides_parent, cl_int *err);
-
 #endif /* ICD_METHODS_IMAGE_BY_DRIVER_H */

@@ -17,7 +17,6 @@
 
 /* The buffer or image that an image is to be made from. */
 struct image_parent {
-	cl_context context;
 	cl_mem_object_type type;
 	cl_mem_flags flags;
 	size_t size;
@@ -31,7 +30,6 @@ static cl_int image_parent_get(cl_mem mem, struct image_parent *parent)
 		size_t size;
 		void *value;
 	} queries[] = {
-		{ CL_MEM_CONTEXT, sizeof(parent->context), &parent->context },
 		{ CL_MEM_TYPE, sizeof(parent->type), &parent->type },
 		{ CL_MEM_FLAGS, sizeof(parent->flags), &parent->flags },
 		{ CL_MEM_SIZE, sizeof(parent->size), &parent->size },
@@ -142,11 +140,11 @@ static cl_int image_check_pixels(const struct image_request *r, const struct ima
  * @addr: a driver expects a buffer at an aligned address; the address of an import may be any
  */
 static cl_int image_check(const struct image_request *r, const struct image_parent *parent,
-			  const void *addr)
+			  cl_context context, const void *addr)
 {
 	cl_int err;
 
-	if (parent->context != r->context) {
+	if (context != r->context) {
 		log_error("the image's context differs from the context of the image's memory "
 			  "object");
 		return CL_INVALID_CONTEXT;
@@ -204,18 +202,6 @@ static cl_int image_allow(const struct image_plan *p, enum image_from from)
 	return err;
 }
 
-/* @mem holds the memory, and is released if that fails. */
-static cl_mem image_watch(cl_mem mem, const struct memobj *parent, cl_int *err)
-{
-	if (!mem)
-		return NULL;
-	*err = memobj_watch_part(mem, parent);
-	if (!*err)
-		return mem;
-	next.clReleaseMemObject(mem);
-	return NULL;
-}
-
 static cl_mem image_create_over_memory(const struct image_plan *p, cl_int *err)
 {
 	cl_image_desc desc = *p->request->desc;
@@ -226,7 +212,7 @@ static cl_mem image_create_over_memory(const struct image_plan *p, cl_int *err)
 		return NULL;
 	desc.mem_object = NULL;
 	image = image_by_driver(p->request, p->flags | CL_MEM_USE_HOST_PTR, &desc, p->addr, err);
-	return image_watch(created_or_null(image, err), p->parent, err);
+	return memobj_watched(created_or_null(image, err), p->parent, err);
 }
 
 /*
@@ -246,8 +232,8 @@ static cl_mem image_create_on_backing(const struct image_plan *p, cl_int *err)
 		return NULL;
 	desc.mem_object = next.clCreateBuffer(p->request->context, p->flags | CL_MEM_USE_HOST_PTR,
 					      p->of.size, p->addr, err);
-	desc.mem_object = image_watch(error_created_or_null("clCreateBuffer", desc.mem_object, err),
-				      p->parent, err);
+	desc.mem_object = memobj_watched(
+		error_created_or_null("clCreateBuffer", desc.mem_object, err), p->parent, err);
 	if (!desc.mem_object)
 		return NULL;
 	image = created_or_null(image_by_driver(p->request, p->flags, &desc, NULL, err), err);
@@ -283,13 +269,16 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 	};
 	enum image_from from = memobj_import(parent)->method->images;
 
+	/* The rules are the driver's. */
+	if (!parent->method->create)
+		return image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
 	*err = image_parent_get(parent->handle, &p.of);
 	if (*err)
 		return NULL;
 	/* An image of an image shows the bytes of an allowed image. */
 	if (p.of.type != CL_MEM_OBJECT_BUFFER)
 		return image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
-	*err = image_check(r, &p.of, p.addr);
+	*err = image_check(r, &p.of, parent->context, p.addr);
 	if (!*err && !context) {
 		log_error("the context is gone, or its record had no memory");
 		*err = CL_INVALID_CONTEXT;

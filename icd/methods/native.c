@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "icd/driver_info.h"
-#include "icd/methods/image_by_driver.h"
+#include "icd/methods/image_create.h"
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"
 
@@ -58,5 +58,5 @@ bool native_takes_others(const struct device *device)
 const struct method_ops method_native_ops = {
 	.name = "native",
 	.probe = native_probe,
-	.create_image = image_by_driver_create,
+	.create_image = image_create,
 };

@@ -72,37 +72,19 @@ static cl_version version_in(const cl_name_version *list, size_t size, const cha
 	return 0;
 }
 
-/* Asks the device, or its platform if @platform is set, for its list. */
-static cl_int extension_list(cl_device_id device, cl_platform_id platform, size_t size, void *list,
-			     size_t *size_ret)
-{
-	if (platform)
-		return next.clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR,
-					      size, list, size_ret);
-	return next.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION_KHR, size, list,
-				    size_ret);
-}
-
-static cl_version extension_listed_version(cl_device_id device, cl_platform_id platform,
-					   const char *name)
+static cl_version extension_version(cl_device_id device, const char *name)
 {
 	cl_name_version *list = NULL;
 	cl_version version = 0;
 	size_t size = 0;
 
-	if (!extension_list(device, platform, 0, NULL, &size))
+	if (!next.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION_KHR, 0, NULL, &size))
 		list = malloc(size);
-	if (list && !extension_list(device, platform, size, list, NULL))
+	if (list &&
+	    !next.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION_KHR, size, list, NULL))
 		version = version_in(list, size, name);
 	free(list);
 	return version;
-}
-
-static cl_version extension_version(cl_device_id device, cl_platform_id platform, const char *name)
-{
-	cl_version version = extension_listed_version(device, NULL, name);
-
-	return version ? version : extension_listed_version(device, platform, name);
 }
 
 struct command_target command_target_of_queue(cl_command_queue queue)
@@ -114,10 +96,9 @@ struct command_target command_target_of_queue(cl_command_queue queue)
 	if (queue_device(queue, &device, &platform))
 		return target;
 	target.driver = extensions_of_platform(platform);
-	target.properties = extension_version(device, platform, "cl_khr_command_buffer") >=
+	target.properties = extension_version(device, "cl_khr_command_buffer") >=
 			    CL_MAKE_VERSION(0, 9, 5);
-	target.arrays =
-		extension_version(device, platform, "cl_khr_command_buffer_mutable_dispatch") >=
-		CL_MAKE_VERSION(0, 9, 2);
+	target.arrays = extension_version(device, "cl_khr_command_buffer_mutable_dispatch") >=
+			CL_MAKE_VERSION(0, 9, 2);
 	return target;
 }

@@ -10,8 +10,7 @@
  *	from cl_khr_command_buffer_mutable_dispatch 0.9.2 on
  *		clUpdateMutableCommandsKHR has arrays instead of a chain of structures
  *
- * A driver may report the extension for the device alone (PoCL 7), so the device is asked, and
- * the platform where the device does not tell.
+ * A driver may report the extension for the device alone (PoCL 7), so the device is asked.
  */
 #ifndef ICD_OBJECTS_EXTENSIONS_H
 #define ICD_OBJECTS_EXTENSIONS_H

@@ -189,17 +189,20 @@ static struct memobj_hold *memobj_hold_create(const struct memobj *parent, cl_in
 	return hold;
 }
 
-cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent)
+cl_mem memobj_watched(cl_mem mem, const struct memobj *parent, cl_int *err)
 {
-	cl_int err;
-	struct memobj_hold *hold = memobj_hold_create(parent, &err);
+	struct memobj_hold *hold;
 
-	if (!hold)
-		return err;
-	err = next.clSetMemObjectDestructorCallback(mem, memobj_watched_destroyed, hold);
-	if (err) {
-		error_of_driver("clSetMemObjectDestructorCallback", err);
+	if (!mem)
+		return NULL;
+	hold = memobj_hold_create(parent, err);
+	if (hold) {
+		*err = next.clSetMemObjectDestructorCallback(mem, memobj_watched_destroyed, hold);
+		if (!*err)
+			return mem;
+		error_of_driver("clSetMemObjectDestructorCallback", *err);
 		memobj_hold_end(hold);
 	}
-	return err;
+	next.clReleaseMemObject(mem);
+	return NULL;
 }

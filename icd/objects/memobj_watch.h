@@ -6,15 +6,15 @@
 #include "icd/objects/memobj.h"
 
 /**
- * memobj_watch_part - hold the driver's object of @parent, and so its memory, until the driver has
- * destroyed @mem, whose parent the driver does not know
+ * memobj_watched - @mem, which holds the driver's object of @parent, and so its memory, until the
+ * driver has destroyed it, though the driver does not know the parent
  *
  * So the parent's destructor callbacks, the application's included, come when no command uses @mem
  * any more.
  *
- * Returns CL_SUCCESS, or an error; then nothing is held.
+ * Returns NULL if @mem is NULL, or is released, and @err is set.
  */
-cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
+cl_mem memobj_watched(cl_mem mem, const struct memobj *parent, cl_int *err);
 
 /**
  * memobj_watch_release - the application's release of an object that may be watched

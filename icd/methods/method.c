@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/driver_info.h"
-#include "icd/methods/host_ptr/buffer.h"
+#include "icd/methods/host_ptr.h"
 #include "icd/methods/opaque_fd/large.h"
 #include "icd/objects/device.h"
 #include "icd/objects/method.h"

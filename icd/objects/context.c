@@ -357,7 +357,7 @@ void context_find_import(struct context *context, enum import_type type, struct 
 	bool is_whole = true;
 
 	for (size_t i = 0; i < context->num_devices; i++) {
-		const struct device *device = device_get(context->devices[i]);
+		const struct device *device = device_get(context->devices[i], FACTS_IMPORT);
 
 		is_whole &= device && device_is_whole(device);
 	}

@@ -4,7 +4,11 @@
  *
  * An exporter makes a descriptor of the memory (import/opaque_fd/opaque.c).  No document promises zero copy, so a
  * self-test decides, for each exporter, since the exporter decides whether the device caches the memory.
+ *
+ * A descriptor covers whole pages, or a whole allocation.  If an import starts further inside, the
+ * import is a part of a backing buffer over the descriptor (objects/backing.h).
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -12,12 +16,13 @@
 #include "icd/driver_info.h"
 #include "icd/error.h"
 #include "icd/layer.h"
-#include "icd/objects/backing.h"
-#include "icd/objects/context.h"
-#include "icd/objects/method.h"
-#include "icd/methods/opaque_fd/buffer.h"
+#include "icd/methods/descriptor_buffer.h"
 #include "icd/methods/opaque_fd/large.h"
 #include "icd/methods/verify.h"
+#include "icd/objects/backing.h"
+#include "icd/objects/context.h"
+#include "icd/objects/device.h"
+#include "icd/objects/method.h"
 #include "icd/selftest/session.h"
 #include "util/log.h"
 #include "util/shortage.h"
@@ -87,7 +92,7 @@ static bool opaque_fd_test_host(struct device *device, struct facts_type *answer
 	size_t used = 0;
 
 	if (!device->has_uuid) {
-		snprintf(answer->why, sizeof(answer->why), "the device has no cl_khr_device_uuid");
+		snprintf(answer->why, sizeof(answer->why), "the device has no CL_DEVICE_UUID_KHR");
 		return false;
 	}
 	device->facts.exporters = 0;
@@ -147,6 +152,119 @@ static cl_int opaque_fd_check(const struct device *device, const struct import_o
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
 		  import_exporter_get(opaque->exporter)->name, device->facts.type[IMPORT_HOST].why);
 	return device->facts.is_unknown ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
+}
+
+static uint64_t opaque_fd_largest_buffer(cl_device_id device)
+{
+	cl_ulong bytes = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
+	return bytes ? bytes : UINT64_MAX;
+}
+
+/* A registration is imported whole, once, and for imports with any flags. */
+static struct backing *opaque_fd_of_whole(cl_context context, const struct import_opaque *opaque,
+					  cl_int *err)
+{
+	struct backing *backing = NULL;
+	cl_mem mem;
+
+	import_on_forget(backing_drop_memory);
+	import_on_shortage(backing_give_up);
+	mem = descriptor_buffer(context, CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, CL_MEM_READ_WRITE,
+				opaque->fd, opaque->size, err);
+	if (!*err) {
+		backing = backing_create(mem);
+		*err = backing ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+	}
+	if (backing)
+		backing_keep(backing, context, opaque->kept, opaque->share);
+	if (!context_is_owned(context))
+		backing_drop_context(context); /* released meanwhile */
+	return backing;
+}
+
+/*
+ * A driver takes buffers of a limited size.  The registration may be larger, and the import not: NULL
+ * without an error if @opaque is of the import's pages now.
+ */
+static struct backing *opaque_fd_of_registration(cl_context context, struct import_region *region,
+						 const unsigned char *uuid,
+						 struct import_opaque *opaque, cl_int *err)
+{
+	const int whole = opaque->fd;
+	struct backing *backing;
+
+	log_hold();
+	backing = opaque_fd_of_whole(context, opaque, err);
+	if (*err && !import_opaque_open_part(region->opaque, uuid, opaque)) {
+		close(whole);
+		*err = CL_SUCCESS;
+	}
+	log_resume(*err);
+	return backing;
+}
+
+/* A registration that no buffer can cover is not pinned: it may be hardly used memory. */
+static cl_int opaque_fd_get_descriptor(cl_context context, const struct device *device,
+				       struct import_region *region, struct import_opaque *opaque)
+{
+	bool may_keep = context_is_owned(context) && backing_may_keep(opaque->share);
+	int ret = -EOPNOTSUPP;
+
+	if (opaque->size > opaque_fd_largest_buffer(device->id))
+		ret = import_opaque_open_part(region->opaque, device->uuid, opaque);
+	if (ret == -EOPNOTSUPP)
+		ret = import_opaque_open(region->opaque, device->uuid, may_keep, opaque);
+	return error_to_cl(ret);
+}
+
+/* The kept buffer of a registration.  NULL without an error: there is none, and a descriptor for the import alone. */
+static struct backing *opaque_fd_get_kept(cl_context context, const struct device *device,
+					  struct import_region *region,
+					  struct import_opaque *opaque, cl_int *err)
+{
+	struct backing *backing = backing_find(context, opaque->kept);
+
+	*err = CL_SUCCESS;
+	if (backing)
+		return backing;
+	*err = opaque_fd_get_descriptor(context, device, region, opaque);
+	if (*err || !opaque->kept)
+		return NULL;
+	return opaque_fd_of_registration(context, region, device->uuid, opaque, err);
+}
+
+/*
+ * @opaque: the place of @region in memory with a descriptor, or in a registration, which may get a descriptor: the caller
+ * closes the descriptor in either case.
+ */
+static cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct device *device,
+			      struct import_region *region, struct import_opaque *opaque,
+			      struct method_buffer *buffer)
+{
+	struct backing *backing = NULL;
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	if (opaque->fd < 0)
+		backing = opaque_fd_get_kept(context, device, region, opaque, &err);
+	if (err)
+		return err;
+	if (!backing) {
+		mem = descriptor_buffer(context, CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, flags,
+					opaque->fd, opaque->offset + region->size, &err);
+		/* An import that is the whole buffer hides nothing. */
+		if (err || !opaque->offset) {
+			buffer->handle = mem;
+			return err;
+		}
+		return backing_import_alone(mem, flags, opaque->offset, region->size, buffer);
+	}
+	err = backing_import(backing, flags, opaque->offset, region->size, buffer);
+	if (err)
+		backing_put(backing);
+	return err;
 }
 
 /* The driver's buffer keeps the memory. */

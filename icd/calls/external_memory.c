@@ -278,7 +278,7 @@ static bool external_make(const struct image_request *r, size_t size, cl_mem *me
 	const cl_mem_properties *listed;
 	struct context_import how;
 
-	if (!is_drivers && !context_get_import(context, IMPORT_DMABUF, &how))
+	if (!is_drivers)
 		context_find_import(context, IMPORT_DMABUF, &how);
 	if (is_drivers || (how.ops && !how.ops->create)) {
 		context_put(context);

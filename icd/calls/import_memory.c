@@ -205,7 +205,8 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	struct context *context = context_get(call->context);
 	cl_int err = CL_SUCCESS;
 	struct properties properties;
-	struct context_import how;
+	const struct context_import *how;
+	struct context_import found;
 	enum import_type type;
 	cl_mem_flags flags;
 	cl_mem buffer = NULL;
@@ -218,11 +219,14 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 		return NULL;
 	}
 	type = properties_type(call->properties);
-	if (!context_get_import(context, type, &how))
-		context_find_import(context, type, &how);
-	if (how.ops && !how.ops->create) {
-		native->call = native_import_of_platform(how.device->platform);
-		native->recorded = config.version_is_set ? how.ops : NULL;
+	how = context_get_import(context, type);
+	if (!how) {
+		how = &found;
+		context_find_import(context, type, &found);
+	}
+	if (how->ops && !how->ops->create) {
+		native->call = native_import_of_platform(how->device->platform);
+		native->recorded = config.version_is_set ? how->ops : NULL;
 	}
 	if (native->call)
 		goto out;
@@ -236,8 +240,8 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	}
 	if (!err)
 		err = size_check(call->size);
-	if (!err && (!how.ops || !how.ops->create))
-		err = import_memory_refuse(&how, type);
+	if (!err && (!how->ops || !how->ops->create))
+		err = import_memory_refuse(how, type);
 	if (err)
 		goto out;
 
@@ -248,7 +252,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	unsynced = properties.consistency == CONSISTENCY_DEFAULT
 			   ? config.host_access
 			   : properties.consistency == CONSISTENCY_APPLICATION;
-	buffer = import_create(&how,
+	buffer = import_create(how,
 			       &(struct import_request){ .function = "clImportMemoryARM",
 							 .context = call->context,
 							 .flags = flags,

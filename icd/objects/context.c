@@ -329,13 +329,10 @@ cl_int context_refuse(const struct context_import *how, enum import_type type)
 	return CL_INVALID_PROPERTY;
 }
 
-bool context_get_import(const struct context *context, enum import_type type,
-			struct context_import *how)
+const struct context_import *context_get_import(const struct context *context,
+						enum import_type type)
 {
-	if (!context->is_known)
-		return false;
-	*how = context->imports[type];
-	return true;
+	return context->is_known ? &context->imports[type] : NULL;
 }
 
 /* Devices of which all is known never change. */
@@ -356,6 +353,10 @@ void context_find_import(struct context *context, enum import_type type, struct 
 {
 	bool is_whole = true;
 
+	if (context->is_known) {
+		*how = context->imports[type];
+		return;
+	}
 	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = device_get(context->devices[i], FACTS_IMPORT);
 

@@ -53,13 +53,13 @@ struct context_import {
 };
 
 /*
- * False: something is still unknown.  @type: IMPORT_TYPES for a type that only a driver can know.  Takes no lock.
+ * NULL: something is still unknown.  @type: IMPORT_TYPES for a type that only a driver can know.  Takes no lock.
  */
-bool context_get_import(const struct context *context, enum import_type type,
-			struct context_import *how);
+const struct context_import *context_get_import(const struct context *context,
+						enum import_type type);
 
 /*
- * The same where something is unknown: asks for what is known of the devices (device_get()), which may take long.  So one
+ * The same; where something is unknown, asks for what is known of the devices (device_get()), which may take long.  So one
  * call of the application does so once.
  */
 void context_find_import(struct context *context, enum import_type type,

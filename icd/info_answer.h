@@ -2,6 +2,8 @@
 #ifndef ICD_INFO_ANSWER_H
 #define ICD_INFO_ANSWER_H
 
+#include <string.h>
+
 #include "icd/cl_compat.h"
 
 /**
@@ -12,6 +14,16 @@
  *
  * Returns CL_SUCCESS, or CL_INVALID_VALUE if the room does not suffice.
  */
-cl_int info_answer(const void *from, size_t length, size_t size, void *value, size_t *size_ret);
+static inline cl_int info_answer(const void *from, size_t length, size_t size, void *value,
+				 size_t *size_ret)
+{
+	if (value && size < length)
+		return CL_INVALID_VALUE;
+	if (value)
+		memcpy(value, from, length);
+	if (size_ret)
+		*size_ret = length;
+	return CL_SUCCESS;
+}
 
 #endif /* ICD_INFO_ANSWER_H */

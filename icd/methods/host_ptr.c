@@ -158,20 +158,6 @@ static cl_int host_ptr_create(cl_context context, const struct context_import *h
 			       : host_ptr_create_part(context, flags, region, &memory, buffer);
 }
 
-/* By the rule of each device. */
-cl_int host_ptr_check(const struct context *context, unsigned int kinds, cl_mem_flags flags,
-		      const void *addr, size_t size)
-{
-	const cl_device_id *ids;
-	const size_t count = context_devices(context, &ids);
-	cl_int err = CL_SUCCESS;
-
-	for (size_t i = 0; i < count && !err; i++)
-		err = host_rule_check(&device_get(ids[i], FACTS_KEPT)->facts.rule, kinds, flags,
-				      addr, size);
-	return err;
-}
-
 static void host_ptr_describe(const struct device *device, enum import_type type,
 			      struct device_description *memory)
 {

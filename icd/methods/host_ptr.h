@@ -12,10 +12,6 @@
 
 #include "icd/objects/method.h"
 
-/* Whether the rule of each device of a context holds for such memory: host_rule_check(). */
-cl_int host_ptr_check(const struct context *context, unsigned int kinds, cl_mem_flags flags,
-		      const void *addr, size_t size);
-
 /* Tests whether commands can wait for user events, as in the bracket of a dma-buf. */
 void host_ptr_test_events(struct device *device);
 

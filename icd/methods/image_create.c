@@ -9,7 +9,6 @@
 #include "icd/image_format.h"
 #include "icd/layer.h"
 #include "icd/mem_flags.h"
-#include "icd/methods/host_ptr.h"
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"
@@ -292,6 +291,19 @@ static cl_int image_allow(const struct image_plan *p, enum image_from from)
 	return err;
 }
 
+/* Whether a buffer over the memory is zero copy on all devices. */
+static cl_int image_allow_backing(const struct image_plan *p)
+{
+	const cl_device_id *ids;
+	const size_t count = context_devices(p->context, &ids);
+	cl_int err = CL_SUCCESS;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = host_rule_check(&device_get(ids[i], FACTS_KEPT)->facts.rule,
+				      p->parent->region->kinds, p->flags, p->addr, p->of.size);
+	return err;
+}
+
 static cl_mem image_create_over_memory(const struct image_plan *p, cl_int *err)
 {
 	cl_image_desc desc = *p->request->desc;
@@ -316,8 +328,7 @@ static cl_mem image_create_on_backing(const struct image_plan *p, cl_int *err)
 
 	*err = image_allow(p, IMAGE_OF_BUFFER);
 	if (!*err)
-		*err = host_ptr_check(p->context, p->parent->region->kinds, p->flags, p->addr,
-				      p->of.size);
+		*err = image_allow_backing(p);
 	if (*err)
 		return NULL;
 	desc.mem_object = next.clCreateBuffer(p->request->context, p->flags | CL_MEM_USE_HOST_PTR,

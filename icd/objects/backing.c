@@ -52,19 +52,14 @@ static struct backing *backing_find_locked(cl_context context, uint64_t memory)
 	return backing;
 }
 
-static void backing_release(struct backing *backing)
-{
-	next.clReleaseMemObject(backing->mem);
-	free(backing);
-}
-
 static void backing_release_list(struct backing *list)
 {
 	while (list) {
 		struct backing *backing = list;
 
 		list = backing->next;
-		backing_release(backing);
+		next.clReleaseMemObject(backing->mem);
+		free(backing);
 	}
 }
 
@@ -242,10 +237,8 @@ bool backing_give_up(uint32_t count)
 	return any;
 }
 
-cl_int backing_check_offset(const struct import_region *region, size_t offset, size_t align)
+cl_int backing_refuse_offset(const struct import_region *region, size_t align)
 {
-	if (!(offset % align))
-		return CL_SUCCESS;
 	log_error("%zu bytes at %p: this device takes addresses that are multiples of %zu bytes",
 		  region->size, region->addr, align);
 	return CL_INVALID_OPERATION;

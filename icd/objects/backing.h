@@ -64,8 +64,14 @@ void backing_drop_memory(uint64_t memory);
 /* Drops @count idle buffers; false: no buffer is idle. */
 bool backing_give_up(uint32_t count);
 
-/* CL_SUCCESS, or CL_INVALID_OPERATION, logged: an import at @offset of a backing buffer can be no part. */
-cl_int backing_check_offset(const struct import_region *region, size_t offset, size_t align);
+/* CL_INVALID_OPERATION, logged: an import at @offset of a backing buffer can be no part. */
+cl_int backing_refuse_offset(const struct import_region *region, size_t align);
+
+static inline cl_int backing_check_offset(const struct import_region *region, size_t offset,
+					  size_t align)
+{
+	return offset % align ? backing_refuse_offset(region, align) : CL_SUCCESS;
+}
 
 /* A sub-buffer of the buffer, or NULL and the driver's error. */
 cl_mem backing_create_part(const struct backing *backing, cl_mem_flags flags, size_t offset,

@@ -36,36 +36,27 @@ static struct kernel_args *kernel_args_without(const struct kernel_args *old, cl
 	return k;
 }
 
-/* With the lock: makes @k the kernel's record; an empty @k is freed.  False: no memory. */
-static bool kernel_args_publish(cl_kernel kernel, struct kernel_args *k)
-	REQUIRES(kernel_args_table.lock)
-{
-	if (k->count)
-		return handle_table_set(&kernel_args_table, kernel, k);
-	handle_table_remove(&kernel_args_table, kernel);
-	k->record.refs = 1;
-	handle_record_free(k);
-	return true;
-}
-
-/* Argument @index is now @mem; NULL: no import with a need.  False: no memory. */
+/* Argument @index is now @mem; NULL: no import with a need.  A kernel without such arguments has no record.  False: no memory. */
 static bool kernel_args_replace(cl_kernel kernel, cl_uint index, cl_mem mem)
 {
 	struct kernel_args *old, *k;
-	bool published;
+	bool is_empty, is_set;
 
 	lock_acquire(&kernel_args_table.lock);
 	old = handle_table_peek(&kernel_args_table, kernel);
 	k = kernel_args_without(old, index);
 	if (k && mem)
 		k->args[k->count++] = (struct kernel_arg){ index, mem };
-	published = k && kernel_args_publish(kernel, k);
+	is_empty = k && !k->count;
+	is_set = k && k->count && handle_table_set(&kernel_args_table, kernel, k);
+	if (is_empty)
+		handle_table_remove(&kernel_args_table, kernel);
 	lock_release(&kernel_args_table.lock);
-	if (published)
+	if (is_empty || is_set)
 		handle_record_free(old);
-	else
+	if (!is_set)
 		free(k);
-	return published;
+	return is_empty || is_set;
 }
 
 static bool kernel_args_needs_access(cl_mem mem)

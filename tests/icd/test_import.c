@@ -44,14 +44,16 @@ TEST(tagged, "The driver gets a pointer with a tag as it is.")
 
 TEST(too_large_for_device, "A size above CL_DEVICE_MAX_MEM_ALLOC_SIZE is CL_INVALID_BUFFER_SIZE.")
 {
+	const size_t most = 2 * (size_t)sysconf(_SC_PAGESIZE);
 	unsigned char *memory;
 
 	fixture_reset();
-	stub_set(STUB_MAX_ALLOC, 8192);
+	stub_set(STUB_MAX_ALLOC, most);
 	fixture_open();
-	memory = pages_map(3);
-	cl.clReleaseMemObject(fixture_import_host(0, memory, 8192));
-	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory, 8193), CL_INVALID_BUFFER_SIZE);
+	memory = pages_map(most / 4096 + 1);
+	cl.clReleaseMemObject(fixture_import_host(0, memory, most));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory, most + 1),
+		  CL_INVALID_BUFFER_SIZE);
 	EXPECT_EQ(fix.notices, 1);
 	fixture_close();
 }

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
+
 static void cuda_fill_memory(uintptr_t addr, size_t size, unsigned int seed)
 {
 	unsigned char *memory = fake_cuda_memory(addr);
@@ -31,10 +33,10 @@ CUDA_TEST(dmabuf,
 	struct cuda_export out;
 
 	cuda_fill_memory(p, MB, 1);
-	EXPECT_EQ(fixture_export_dmabuf(p + 5000, 3000, &out), 0);
-	EXPECT_EQ(out.offset, 5000 - 4096);
-	EXPECT_EQ(out.size, 4096);
-	expect_data(&out, p + 5000, 3000);
+	EXPECT_EQ(fixture_export_dmabuf(p + PAGE + 904, 3000, &out), 0);
+	EXPECT_EQ(out.offset, 904);
+	EXPECT_EQ(out.size, PAGE);
+	expect_data(&out, p + PAGE + 904, 3000);
 	EXPECT_EQ(fcntl(out.fd, F_GETFD), FD_CLOEXEC);
 	close(out.fd);
 	fake_cuda_free(p);
@@ -46,11 +48,11 @@ CUDA_TEST(dmabuf_small,
 	uintptr_t p = fake_cuda_alloc(0, 100);
 	struct cuda_export out;
 
-	EXPECT(p % 4096);
+	EXPECT(p % PAGE);
 	cuda_fill_memory(p, 100, 2);
 	EXPECT_EQ(fixture_export_dmabuf(p, 100, &out), 0);
-	EXPECT_EQ(out.offset, p % 4096);
-	EXPECT_EQ(out.size, 4096);
+	EXPECT_EQ(out.offset, p % PAGE);
+	EXPECT_EQ(out.size, PAGE);
 	expect_data(&out, p, 100);
 	close(out.fd);
 	fake_cuda_free(p);
@@ -65,7 +67,7 @@ CUDA_TEST(dmabuf_segments, "A range of several segments is a single dma-buf.")
 	for (int i = 0; i < 3; i++)
 		cuda_fill_memory(p + i * G, G, 3 + i);
 	EXPECT_EQ(fixture_export_dmabuf(p + 8, 3 * G, &out), 0);
-	EXPECT_EQ(out.size, 3 * G + 4096);
+	EXPECT_EQ(out.size, 3 * G + PAGE);
 	EXPECT_EQ(out.offset, 8);
 	for (int i = 1; i < 3; i++) {
 		struct cuda_export part = { out.fd, i * G, 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches of host memory by the kernel module, on the fake of the module. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -160,6 +161,7 @@ static int gdmabuf_error;
 static void gdmabuf_watch_fails(void)
 {
 	struct gdmabuf_watch watch;
+	char says[64];
 	void *p;
 
 	gdmabuf_begin();
@@ -167,7 +169,8 @@ static void gdmabuf_watch_fails(void)
 	fake_gdmabuf.watch_error = gdmabuf_error;
 	EXPECT_EQ(gdmabuf_probe(), 0);
 	EXPECT_EQ(gdmabuf_try(p, PAGE, &watch), -gdmabuf_error);
-	EXPECT(!strncmp(log_last(), "watch of 4096 bytes at ", 23));
+	snprintf(says, sizeof(says), "watch of %zu bytes at ", PAGE);
+	EXPECT(!strncmp(log_last(), says, strlen(says)));
 	EXPECT(gdmabuf_error != EDQUOT ||
 	       strstr(log_last(), "the process has 128 watches, the most that there may be"));
 	fake_gdmabuf.watch_error = 0;

@@ -25,9 +25,7 @@ struct memobj_hold {
 	struct memobj_hold *next;
 };
 
-#define MEMOBJ_HOLDS_LATE 16u /* that wait for the idle thread */
-#define MEMOBJ_PATIENCE_MS 100u
-#define MEMOBJ_SHORTAGE_PATIENCE_MS 1000u /* where a call fails otherwise */
+#define MEMOBJ_PATIENCE_MS 1000u /* where a call fails otherwise */
 
 static void memobj_holds_forget(struct lock *lock) TSA(no_thread_safety_analysis);
 
@@ -102,7 +100,7 @@ static bool memobj_holds_give_up(uint32_t count)
 
 	(void)count;
 	if (waiting)
-		idle_call(&memobj_holds_task, MEMOBJ_SHORTAGE_PATIENCE_MS);
+		idle_call(&memobj_holds_task, MEMOBJ_PATIENCE_MS);
 	return atomic_load(&memobj_holds_waiting) < waiting;
 }
 
@@ -160,8 +158,6 @@ static void CL_CALLBACK memobj_watched_destroyed(cl_mem mem, void *arg)
 static cl_int memobj_hold_prepare(void)
 {
 	atomic_store_explicit(&memobj_has_late, true, memory_order_relaxed);
-	if (atomic_load(&memobj_holds_waiting) >= MEMOBJ_HOLDS_LATE)
-		idle_call(&memobj_holds_task, MEMOBJ_PATIENCE_MS);
 	return error_to_cl(idle_prepare());
 }
 

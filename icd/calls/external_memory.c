@@ -58,7 +58,7 @@ static bool external_is_ours(const cl_mem_properties *properties)
 	const cl_mem_properties *devices = external_devices(properties);
 
 	return property_find(properties, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR) ||
-	       (devices == properties + 1 && !*property_next(properties));
+	       (devices && devices == properties + 1 && !*property_next(properties));
 }
 
 const cl_mem_properties *external_devices(const cl_mem_properties *properties)

@@ -110,7 +110,7 @@ static int probe_wait_for_worker(pid_t pid, const sigset_t *child)
 
 /*
  * Until a worker has found no more devices.  A worker that begins no test shows that the driver does not start: the status is
- * the worker's, or as a shell has it.
+ * the worker's, or as a shell has it; 255: it hangs.
  */
 static int probe_make_facts(char **files, const char *key, bool with_images)
 {
@@ -133,7 +133,8 @@ static int probe_make_facts(char **files, const char *key, bool with_images)
 		if (probe_progress().layout)
 			return 0;
 		if (probe_progress().steps == steps)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+			return WIFSIGNALED(status) ? PROBE_STATUS_SIGNAL + WTERMSIG(status)
+						   : WEXITSTATUS(status);
 	}
 }
 

@@ -168,7 +168,7 @@ cl_int CL_API_CALL layer_clGetPlatformIDs(cl_uint count, cl_platform_id *platfor
 	cl_int err = next.clGetPlatformIDs(count, platforms, found);
 
 	for (cl_uint i = 0; !err && platforms && i < count && i < *found; i++)
-		support_of_platform(platforms[i], FACTS_KEPT, false);
+		support_of_platform(platforms[i], FACTS_KEPT);
 	return err;
 }
 
@@ -179,11 +179,10 @@ cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_
 	struct names names = { .count = 0 };
 
 	if (name == CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR)
-		return answer_handle_types(&q, support_of_platform(platform, FACTS_QUERY, true),
-					   size, value, size_ret);
+		return answer_handle_types(&q, support_of_all(platform), size, value, size_ret);
 	if (name != CL_PLATFORM_EXTENSIONS && name != CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR)
 		return next.clGetPlatformInfo(platform, name, size, value, size_ret);
-	names_of(&names, support_of_platform(platform, FACTS_QUERY, false));
+	names_of(&names, support_of_platform(platform, FACTS_QUERY));
 	if (name == CL_PLATFORM_EXTENSIONS)
 		return answer_string(&q, &names, size, value, size_ret);
 	return answer_versions(&q, &names, size, value, size_ret);

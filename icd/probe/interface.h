@@ -12,6 +12,7 @@
 #define PROBE_WITH_IMAGES "images" /* the request for a record with the tests that take long */
 #define PROBE_FD 3		   /* the descriptor of the file for the record */
 #define PROBE_STATUS_LOST 126	   /* and greater: the process says nothing of the driver */
+#define PROBE_STATUS_SIGNAL 128	   /* and the signal that ended the driver before any test */
 #define PROBE_STATUS_HANGS (-1)	   /* of a worker that climport-probe has ended for its hang */
 
 /* The head of a record, which climport-probe reads. */

@@ -171,6 +171,11 @@ static void probe_explain(const struct probe *p, char *why, size_t size)
 		snprintf(why, size, "climport-probe cannot be run: %s", log_strerror(p->error));
 	else if (WIFSIGNALED(p->status))
 		snprintf(why, size, "climport-probe was ended by signal %d", WTERMSIG(p->status));
+	else if (p->status > 0 && WEXITSTATUS(p->status) == WEXITSTATUS(PROBE_STATUS_HANGS))
+		snprintf(why, size, "the driver hangs when it starts");
+	else if (p->status > 0 && WEXITSTATUS(p->status) > PROBE_STATUS_SIGNAL)
+		snprintf(why, size, "the driver crashes when it starts: %s",
+			 sigdescr_np(WEXITSTATUS(p->status) - PROBE_STATUS_SIGNAL));
 	else if (p->status > 0)
 		snprintf(why, size, "climport-probe ended with status %d", WEXITSTATUS(p->status));
 	else

@@ -52,13 +52,13 @@ static void facts_run_dangers(struct facts_file *file, struct facts *section, st
 /*
  * Whether others have ended a probe process, which says nothing of the driver: who stops a service may
  * send its signal to each process.  A filter of system calls sends SIGSYS, and the filter is the
- * application's.
+ * application's, as is a limit on files.
  */
 static bool facts_is_lost(int status)
 {
 	static const unsigned long signals = 1ul << SIGHUP | 1ul << SIGINT | 1ul << SIGQUIT |
 					     1ul << SIGKILL | 1ul << SIGUSR1 | 1ul << SIGUSR2 |
-					     1ul << SIGTERM | 1ul << SIGSYS;
+					     1ul << SIGTERM | 1ul << SIGSYS | 1ul << SIGXFSZ;
 
 	if (status == PROBE_STATUS_HANGS)
 		return false;

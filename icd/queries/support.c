@@ -15,34 +15,25 @@ static unsigned int support_of_facts(const struct facts *facts)
 {
 	unsigned int takes = facts->image2d ? TAKES_IMAGE2D : 0;
 
-	for (int type = 0; type < IMPORT_TYPES; type++) {
-		const char *method = facts->type[type].method;
-
-		if (!strcmp(method, method_native_ops.name))
-			takes |= TAKES_NATIVE;
-		else if (method_find(method, (enum import_type)type))
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (method_find(facts->type[type].method, (enum import_type)type))
 			takes |= 1u << type;
-	}
 	if (takes & 1u << IMPORT_DMABUF && !facts->driver_dma_bufs)
 		takes |= TAKES_EXTERNAL;
 	return takes;
 }
 
-unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait, bool of_all)
+unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait)
 {
 	const struct facts_record *record;
-	unsigned int any = 0, all = ~0u;
 	char why[FACTS_WHY_SIZE];
+	unsigned int takes = 0;
 	THREAD_NO_CANCEL();
 
 	record = facts_get(platform, wait, why);
-	for (unsigned int i = 0; record && i < record->count; i++) {
-		const unsigned int takes = support_of_facts(&record->device[i]);
-
-		any |= takes;
-		all &= takes;
-	}
-	return of_all ? any & all : any;
+	for (unsigned int i = 0; record && i < record->count; i++)
+		takes |= support_of_facts(&record->device[i]);
+	return takes;
 }
 
 unsigned int support_of_device(cl_device_id id)
@@ -57,6 +48,18 @@ unsigned int support_of_device(cl_device_id id)
 		return 0;
 	facts = device_facts(platform, root, FACTS_QUERY, why);
 	return facts ? support_of_facts(facts) : 0;
+}
+
+unsigned int support_of_all(cl_platform_id platform)
+{
+	cl_uint count;
+	cl_device_id *devices = device_list(platform, &count);
+	unsigned int takes = ~0u;
+
+	for (cl_uint i = 0; i < count; i++)
+		takes &= support_of_device(devices[i]);
+	free(devices);
+	return count ? takes : 0;
 }
 
 cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type,

@@ -7,7 +7,6 @@
 #ifndef ICD_QUERIES_SUPPORT_H
 #define ICD_QUERIES_SUPPORT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "icd/cl_compat.h"
@@ -15,19 +14,21 @@
 #include "import/import.h"
 
 /* By a method of the layer: 1 << enum import_type.  Besides: */
-#define TAKES_IMAGE2D (1u << IMPORT_TYPES)	/* the layer makes 2D images on imports */
-#define TAKES_NATIVE (1u << (IMPORT_TYPES + 1)) /* the driver has a type itself */
+#define TAKES_IMAGE2D (1u << IMPORT_TYPES) /* the layer makes 2D images on imports */
 #define TAKES_EXTERNAL \
-	(1u << (IMPORT_TYPES + 2)) /* dma-bufs by cl_khr_external_memory, which the driver lacks */
+	(1u << (IMPORT_TYPES + 1)) /* dma-bufs by cl_khr_external_memory, which the driver lacks */
 
 /* 0 for an unknown device, also if unknown for the moment. */
 unsigned int support_of_device(cl_device_id device);
 
+/* The bits that every device of a platform has. */
+unsigned int support_of_all(cl_platform_id platform);
+
 /*
- * The bits of all devices of a platform together; or those that each has (@of_all).
+ * The bits that a device of a platform has.
  * @wait: FACTS_KEPT as soon as there is a platform, so a later query needs no system call.  The program may enter a
  *	sandbox meanwhile, and the sandbox may forbid system calls.
  */
-unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait, bool of_all);
+unsigned int support_of_platform(cl_platform_id platform, enum facts_wait wait);
 
 #endif /* ICD_QUERIES_SUPPORT_H */

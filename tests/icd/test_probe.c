@@ -407,6 +407,55 @@ TEST(init_hang, "If a driver hangs, a program that adopts orphans gets no orphan
 	EXPECT_EQ(probe_run_program(child_of_hang), 0);
 }
 
+static const struct end {
+	const char *name, *script, *sentence;
+} ends[] = {
+	{ "crash", "exit 139", "the driver crashes when it starts: Segmentation fault" },
+	{ "hang", "exit 255", "the driver hangs when it starts" },
+	{ "status", "exit 3", "climport-probe ended with status 3" },
+	{ "killed", "kill -9 $$", "climport-probe was ended by signal 9" },
+}, *end_now;
+
+static char end_message[512];
+
+static void CL_CALLBACK end_note(const char *message, const void *info, size_t size, void *unused)
+{
+	(void)info, (void)size, (void)unused;
+	snprintf(end_message, sizeof(end_message), "%s", message);
+}
+
+static int end_import(void)
+{
+	static char memory[4096] __attribute__((aligned(4096)));
+	import_function import;
+	cl_context context;
+	cl_device_id device;
+	cl_int err;
+
+	probe_use_installed_layer();
+	import = (import_function)clGetExtensionFunctionAddressForPlatform(probe_get_platform(),
+									   "clImportMemoryARM");
+	if (clGetDeviceIDs(probe_get_platform(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return 1;
+	context = clCreateContext(NULL, 1, &device, end_note, NULL, &err);
+	if (!import || err)
+		return 2;
+	import(context, CL_MEM_READ_WRITE, NULL, memory, sizeof(memory), &err);
+	clReleaseContext(context);
+	if (err != CL_OUT_OF_RESOURCES)
+		return -err;
+	return strstr(end_message, end_now->sentence) ? 0 : 3;
+}
+
+TEST_EACH(end, struct end, ends,
+	  "An import says how climport-probe ended that has found out nothing.")
+{
+	probe_create_cache();
+	probe_install_layer(row->script);
+	end_now = row;
+	EXPECT_EQ(probe_run_answered(end_import), 0);
+}
+
 static int query_threads_with_installed(void)
 {
 	probe_use_installed_layer();

@@ -251,6 +251,7 @@ static const struct unknown {
 	{ "interrupted", "PRELOADED_DIES=2", "PRELOADED_SIGNAL=2", PLATFORM | 5, 2 },
 	{ "terminated", "PRELOADED_DIES=4", "PRELOADED_SIGNAL=15", PLATFORM | 3, 1 },
 	{ "filtered", "PRELOADED_DIES=4", "PRELOADED_SIGNAL=31", PLATFORM | 3, 1 },
+	{ "file_too_large", "PRELOADED_DIES=4", "PRELOADED_SIGNAL=25", PLATFORM | 3, 1 },
 	{ "lacks_memory", "PRELOADED_LACKS=2", NULL, PLATFORM | 5, 1 },
 };
 

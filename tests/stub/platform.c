@@ -181,14 +181,6 @@ static cl_int versions_info(enum reporter by, bool is_native, size_t room, void 
 	return info_put(list, n * sizeof(*list), room, out, size_ret);
 }
 
-static cl_int vendor_info(size_t room, void *out, size_t *size_ret)
-{
-	char text[64];
-	int n = snprintf(text, sizeof(text), "climport tests %s", stub_driver_version());
-
-	return info_put(text, (size_t)n + 1, room, out, size_ret);
-}
-
 cl_int stub_put_name(const char *name, size_t room, void *out, size_t *size_ret)
 {
 	const char *more = getenv("STUB_TEXT");
@@ -201,6 +193,16 @@ cl_int stub_put_name(const char *name, size_t room, void *out, size_t *size_ret)
 static cl_int text_info(const char *text, size_t room, void *out, size_t *size_ret)
 {
 	return info_put(text, strlen(text) + 1, room, out, size_ret);
+}
+
+/* With the options: records of drivers with other options are for other platforms. */
+static cl_int version_info(size_t room, void *out, size_t *size_ret)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "OpenCL %s stub %s", stub_get(STUB_CL12) ? "1.2" : "3.0",
+		 stub_driver_version());
+	return stub_put_name(text, room, out, size_ret);
 }
 
 cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_info name, size_t room,
@@ -219,12 +221,11 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 	case CL_PLATFORM_PROFILE:
 		return text_info("FULL_PROFILE", room, out, size_ret);
 	case CL_PLATFORM_VERSION:
-		return stub_put_name(stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub",
-				     room, out, size_ret);
+		return version_info(room, out, size_ret);
 	case CL_PLATFORM_NAME:
 		return stub_put_name(platform->index ? "stub second" : "stub", room, out, size_ret);
 	case CL_PLATFORM_VENDOR:
-		return vendor_info(room, out, size_ret);
+		return text_info("climport tests", room, out, size_ret);
 	case CL_PLATFORM_EXTENSIONS:
 		return extensions_info(BY_PLATFORM, platform_is_native(platform), room, out,
 				       size_ret);

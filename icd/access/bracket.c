@@ -154,6 +154,9 @@ void bracket_done(struct bracket *b, cl_int status)
 		status = error_to_cl(error);
 	if (status < 0)
 		atomic_fetch_or(&b->state, FAILED);
+	/* A kernel between acquire and release has failed, and the object is released all the same. */
+	if (!error && state & BEGUN && b->is_release && b->edges & ACCESS_BEGIN)
+		status = CL_COMPLETE;
 	outcome_set(&b->events.ended, status < 0 ? status : CL_COMPLETE);
 }
 
@@ -333,7 +336,7 @@ bool bracket_admits(struct bracket *b, const struct memobj_list *imports, unsign
 			return false;
 	}
 	if ((edges & ACCESS_BOTH) == ACCESS_BOTH)
-		return (bracket_is_acquired(b) ? b->events.num_held < 16
+		return (bracket_is_acquired(b) ? b->events.num_held < 15
 					       : !(atomic_load(&b->state) & STARTED)) &&
 		       bracket_events_reserve(&b->events);
 	if (edges & ACCESS_BEGIN || !bracket_is_acquired(b) || b->count != imports->count)

@@ -92,10 +92,12 @@ bool bracket_events_ready_is_in_use(const struct bracket_events *e)
 	return bracket_event_is_in_use(e->ready, 1);
 }
 
-/* A marker that the application has holds the command, too. */
+/* A marker that the application has for the command holds it, too.  A release's own marker does not. */
 bool bracket_events_last_is_in_use(const struct bracket_events *e)
 {
-	return bracket_event_is_in_use(e->last, proxy_event_is_given(e->marker) ? 2 : 1);
+	const bool is_given = e->marker && proxy_event_command(e->marker) == e->last;
+
+	return bracket_event_is_in_use(e->last, is_given ? 2 : 1);
 }
 
 static bool bracket_events_are_in_use(const struct bracket_events *e)

@@ -591,6 +591,50 @@ TEST(end_fails, "If END fails, the release's event fails, and a second release e
 	door_close();
 }
 
+TEST(kernel_fails, "A kernel that fails between acquire and release leaves the object released.")
+{
+	cl_kernel kernel;
+	cl_event done;
+
+	door_open(0);
+	kernel = fixture_create_increment(x.mem);
+	stub_set(STUB_KERNEL_FAIL, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	cl.clReleaseEvent(done);
+	cl.clReleaseKernel(kernel);
+	door_close();
+}
+
+static bool door_has_no_events(void *unused)
+{
+	(void)unused;
+	return !stub_live(STUB_EVENT);
+}
+
+TEST(late_callback, "A driver may call back long after the commands between acquire and release.")
+{
+	cl_kernel kernel;
+	cl_event done;
+
+	door_open(0);
+	kernel = fixture_create_increment(x.mem);
+	stub_set(STUB_CALLBACK_DELAY, 500);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_count("sync END a rw", 1);
+	cl.clReleaseEvent(done);
+	cl.clReleaseKernel(kernel);
+	EXPECT(process_settles(door_has_no_events, NULL));
+	door_close();
+}
+
 #define COMMAND_MAX 64 /* dma-bufs of a command: docs/limits.md */
 
 TEST(many_parts, "Any number of objects of one dma-buf are acquired and released at once.")

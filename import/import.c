@@ -35,7 +35,8 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	if (!ret && !(r->wanted & r->access)) {
 		r->ops->close(r);
 		ret = log_errno(EACCES,
-				"the dma-buf is to be written alone, and can only be read: %s",
+				"the import is for writing only, and the dma-buf can only be "
+				"read: %s",
 				r->read_only);
 	}
 	if (ret) {

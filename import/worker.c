@@ -83,7 +83,7 @@ static int worker_start(const struct job *job)
 	int ret;
 
 	if (!later)
-		return log_errno(ENOMEM, "no memory for a dma-buf bracket");
+		return log_errno(ENOMEM, "no memory to wait for the fence of a dma-buf");
 	*later = *job;
 	ret = thread_start(worker_main, later);
 	if (!ret)

@@ -298,7 +298,9 @@ static int idle_start(void)
 /* A filter of system calls may refuse threads with any error. */
 static int idle_log(int error)
 {
-	return log_errno(EAGAIN, "cannot start the thread that calls drivers later: %s",
+	return log_errno(EAGAIN,
+			 "cannot start climport's thread climport-idle: %s; a limit of "
+			 "threads or a seccomp filter may forbid it",
 			 log_strerror(-error));
 }
 

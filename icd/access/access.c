@@ -35,7 +35,9 @@ static cl_int access_acquire(struct access *a)
 	if (!err && !a->acquire)
 		err = CL_INVALID_EVENT;
 	if (err)
-		log_error("the device acquires no imports: %s", cl_error_name(err));
+		log_error("the driver did not acquire the imports that the command uses "
+			  "(clEnqueueAcquireExternalMemObjectsKHR): %s",
+			  cl_error_name(err));
 	a->num_wait = 1;
 	a->wait = &a->acquire;
 	return err;
@@ -53,7 +55,9 @@ static cl_event access_release(const struct access *a, const cl_event *behind)
 	next.clReleaseEvent(a->acquire);
 	if (is_created(release, err))
 		return release;
-	log_error("the device does not release imports: %s", cl_error_name(err));
+	log_error("the driver did not release the imports that the command uses "
+		  "(clEnqueueReleaseExternalMemObjectsKHR): %s",
+		  cl_error_name(err));
 	return NULL;
 }
 

@@ -63,7 +63,7 @@ static struct bracket *bracket_alloc(cl_command_queue queue, const struct memobj
 	struct bracket *b = calloc(1, sizeof(*b) + imports->count * room);
 
 	if (!b) {
-		log_error("no memory for a dma-buf bracket");
+		log_error("no memory for DMA_BUF_IOCTL_SYNC around a command that uses a dma-buf");
 		return NULL;
 	}
 	list_init(&b->overdue);
@@ -266,7 +266,8 @@ static cl_int bracket_create_events(struct bracket *b, unsigned int edges)
 		b->events.ended.event =
 			created_or_null(next.clCreateUserEvent(b->context, &err), &err);
 	if (err)
-		log_error("the driver makes no user event for a dma-buf bracket: %s",
+		log_error("the driver made no user event, which DMA_BUF_IOCTL_SYNC around a "
+			  "command needs: %s",
 			  cl_error_name(err));
 	return err;
 }

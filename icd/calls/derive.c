@@ -44,7 +44,7 @@ static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bo
 		};
 		*err = memobj_add(obj);
 	} else {
-		log_error("no memory for the record of an object made from an import");
+		log_error("no memory to keep track of a sub-buffer or image of an import");
 	}
 	if (!*err)
 		return mem;

@@ -28,7 +28,9 @@ cl_int size_check(size_t size)
 		log_error("size is CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM, which is for Android's "
 			  "hardware buffers: other memory needs its size in bytes");
 	else
-		log_error("size is %td, taken as a size_t", (ptrdiff_t)size);
+		log_error("size %zu is larger than any memory: is it an overflow, or the negative "
+			  "number %td?",
+			  size, (ptrdiff_t)size);
 	return CL_INVALID_BUFFER_SIZE;
 }
 

@@ -217,7 +217,8 @@ static bool facts_request(cl_platform_id platform, bool with_images, struct fact
 	is_valid = size && facts_are_valid(record, size);
 	if (size)
 		snprintf(why, FACTS_WHY_SIZE, "%s",
-			 !is_valid	    ? "climport-probe answers nonsense"
+			 !is_valid	    ? "climport-probe gave a record that this "
+					      "layer cannot read: is it of another version?"
 			 : record->is_whole ? ""
 					    : "a test had no memory, or others ended it");
 	return is_valid;
@@ -295,7 +296,9 @@ static void facts_start(struct platform_facts *p, enum facts_wait wait) REQUIRES
 	if (!err)
 		return;
 	p->is_asked = false;
-	snprintf(p->why, sizeof(p->why), "there is no thread for climport-probe");
+	snprintf(p->why, sizeof(p->why),
+		 "the thread that runs climport-probe cannot be started: climport info tests the "
+		 "driver");
 	p->again = p->since.tv_sec + PAUSE;
 }
 

@@ -261,7 +261,7 @@ static cl_int image_check_device(cl_device_id id, const struct image_shape *shap
 
 	if (facts && facts->has_images && !facts->is_unknown)
 		return image_rule_check(facts->images, shape);
-	log_error("images could not be tested on this device now: %s", why);
+	log_error("it is unknown which images of imports are zero copy on this device: %s", why);
 	return CL_OUT_OF_RESOURCES;
 }
 
@@ -381,7 +381,8 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 		return image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
 	*err = image_check(r, &p.of, parent->context, p.addr);
 	if (!*err && !context) {
-		log_error("the context is gone, or its record had no memory");
+		log_error("the import's context was released, or climport had no memory to keep "
+			  "track of it");
 		*err = CL_INVALID_CONTEXT;
 	}
 	if (*err)

@@ -82,7 +82,7 @@ struct backing *backing_create(cl_mem mem)
 	struct backing *backing = malloc(sizeof(*backing));
 
 	if (!backing) {
-		log_error("no memory for the record of a backing buffer");
+		log_error("no memory to keep track of the hidden buffer that contains an import");
 		next.clReleaseMemObject(mem);
 		return NULL;
 	}
@@ -277,7 +277,8 @@ cl_int backing_import(struct backing *backing, cl_mem_flags flags, size_t offset
 	if (part)
 		*buffer = (struct method_buffer){ part, backing, offset };
 	else
-		log_error("the driver makes no sub-buffer of an import's backing buffer: %s",
+		log_error("the driver made no sub-buffer of the hidden buffer that contains an "
+			  "import: %s",
 			  cl_error_name(err));
 	return err;
 }

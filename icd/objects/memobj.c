@@ -78,7 +78,7 @@ cl_int memobj_add(struct memobj *obj)
 	lock_release(&memobj_table.lock);
 	if (is_added)
 		return CL_SUCCESS;
-	log_error("no memory for the record of an import");
+	log_error("no memory to keep track of an import, or of what is made from it");
 	return CL_OUT_OF_HOST_MEMORY;
 }
 

@@ -171,7 +171,7 @@ static struct memobj_hold *memobj_hold_create(const struct memobj *parent, cl_in
 		return NULL;
 	hold = malloc(sizeof(*hold));
 	if (!hold) {
-		log_error("no memory for the record of an import");
+		log_error("no memory to keep track of a sub-buffer or image of an import");
 		*err = CL_OUT_OF_HOST_MEMORY;
 		return NULL;
 	}

@@ -179,7 +179,7 @@ static void probe_explain(const struct probe *p, char *why, size_t size)
 	else if (p->status > 0)
 		snprintf(why, size, "climport-probe ended with status %d", WEXITSTATUS(p->status));
 	else
-		snprintf(why, size, "climport-probe answers nothing");
+		snprintf(why, size, "climport-probe gave no result: climport info runs it again");
 }
 
 size_t probe_ask(cl_platform_id platform, bool with_images, void *answer, size_t size, char *why,

@@ -150,7 +150,8 @@ static int alloc_check_chosen(const struct alloc_request *request, uint64_t flag
 	if (!ret)
 		ret = alloc_check_size(request->size, request->alignment);
 	if (!ret && request->no_cpu && !request->kind)
-		ret = log_errno(EINVAL, "CLIMPORT_NO_CPU without a place for the kind");
+		ret = log_errno(EINVAL, "kind is NULL: CLIMPORT_NO_CPU needs a place for "
+					"CLIMPORT_HOST or CLIMPORT_DEVICE");
 	return ret;
 }
 
@@ -187,7 +188,9 @@ static int alloc_takers_add(struct alloc_takers *all, const struct alloc_takers 
 {
 	if (all->host.by_uuid != one->host.by_uuid ||
 	    memcmp(all->host.uuid, one->host.uuid, sizeof(all->host.uuid)))
-		return log_errno(EOPNOTSUPP, "no memory is for all %zu devices of the context",
+		return log_errno(EOPNOTSUPP,
+				 "climport allocates no memory that all %zu devices of the "
+				 "context can import: use a context for each device",
 				 all->count);
 	if (!one->host.method)
 		all->host = one->host;

@@ -134,7 +134,9 @@ static bool climport_cl_has_type(const cl_import_properties_arm *properties, siz
 		if (properties[2 * i] != CL_IMPORT_TYPE_ARM)
 			continue;
 		if (properties[2 * i + 1] != CL_IMPORT_TYPE_DMA_BUF_ARM) {
-			log_error("import type %#tx of a dma-buf", properties[2 * i + 1]);
+			log_error("a dma-buf cannot be imported as %s: the type is "
+				  "CL_IMPORT_TYPE_DMA_BUF_ARM",
+				  cl_import_name(properties[2 * i + 1]));
 			*err = CL_INVALID_PROPERTY;
 		}
 		return true;
@@ -175,7 +177,9 @@ static cl_mem climport_cl_create(cl_context context, cl_mem_flags flags,
 	size_t size;
 
 	if (!dmabuf->size || __builtin_add_overflow(dmabuf->offset, dmabuf->size, &size)) {
-		log_error("%zu bytes at offset %zu are no range", dmabuf->size, dmabuf->offset);
+		log_error("dmabuf->size is 0, or overflows with dmabuf->offset: size %zu, "
+			  "offset %zu",
+			  dmabuf->size, dmabuf->offset);
 		*err = CL_INVALID_BUFFER_SIZE;
 		return NULL;
 	}

@@ -14,7 +14,9 @@ int climport_check_caller(uint64_t flags, uint64_t known, size_t out_size, size_
 	if (flags & ~known)
 		return log_errno(EINVAL, "unknown flags %#" PRIx64, flags & ~known);
 	return out_size < least
-		       ? log_errno(EINVAL, "a struct of %zu bytes, less than %zu", out_size, least)
+		       ? log_errno(EINVAL,
+				   "out_size is %zu, and has to be %zu at least: pass sizeof(*out)",
+				   out_size, least)
 		       : 0;
 }
 
@@ -30,7 +32,9 @@ int climport_check_kind(unsigned int kind)
 {
 	return kind == CLIMPORT_HOST || kind == CLIMPORT_DEVICE
 		       ? 0
-		       : log_errno(EINVAL, "there is no kind of memory %u", kind);
+		       : log_errno(EINVAL,
+				   "the kind %u is neither CLIMPORT_HOST nor CLIMPORT_DEVICE",
+				   kind);
 }
 
 static _Thread_local char climport_error_text[LOG_MESSAGE_SIZE];

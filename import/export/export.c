@@ -204,7 +204,10 @@ static int export_check_device(const struct export_request *request)
 				 request->size, address, (size_t)(memory->base + memory->size));
 	return registration_can_keep(request)
 		       ? 0
-		       : log_errno(EOPNOTSUPP, "CUDA gives memory at %#zx no buffer id", address);
+		       : log_errno(EOPNOTSUPP,
+				   "CUDA memory at %#zx has no buffer id, so climport cannot tell "
+				   "when it is freed: use climport_export_dmabuf()",
+				   address);
 }
 
 static int export_register_device(const struct export_request *request, struct cache_ref *ref)

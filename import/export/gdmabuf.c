@@ -144,7 +144,7 @@ static void gdmabuf_context_end(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_co
 	ctx->has_ended = true;
 	if (mmap((void *)(uintptr_t)ctx->status, ctx->watches * sizeof(*ctx->status), PROT_READ,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		log_error("status page of an older context of /dev/gdmabuf: %m");
+		log_error("cannot replace the mapping of an earlier opening of /dev/gdmabuf: %m");
 }
 
 /* A parent's context keeps its watches as long as the child has the descriptor. */

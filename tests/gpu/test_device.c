@@ -327,7 +327,7 @@ TEST(device_no_descriptor, "Memory of cuMemCreate() without a POSIX descriptor i
 	cuda_need();
 	gpu_session_open(&ours);
 	vmm_create(&vmm, LOCATION_DEVICE, 0);
-	device_expect_refused(vmm.address, vmm.size, "without a POSIX descriptor");
+	device_expect_refused(vmm.address, vmm.size, "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
 	vmm_destroy(&vmm);
 	gpu_session_close(&ours);
 }

@@ -255,7 +255,8 @@ static const struct named {
 	  0,
 	  { 0 },
 	  (size_t)-4096,
-	  "size is -4096, taken as a size_t" },
+	  "size 18446744073709547520 is larger than any memory: is it an overflow, or the negative "
+	  "number -4096?" },
 };
 
 TEST_EACH(named, struct named, nameds, "The message about a wrong argument has names.")

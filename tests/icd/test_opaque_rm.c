@@ -129,7 +129,7 @@ static const struct rm_reason {
 	{ "mig", opaque_rm_divide, "any pages by RM: no descriptor",
 	  "a MIG instance has a UUID that is no GPU's" },
 	{ "copied", opaque_rm_copy, "any pages by RM: copied",
-	  "is not zero copy on this device: any pages by RM: copied" },
+	  "exported by RM is zero copy on this device: any pages by RM: copied" },
 	{ "refused", opaque_rm_refuse, "any pages by RM: no descriptor",
 	  "refuses the export of an object: not supported" },
 };

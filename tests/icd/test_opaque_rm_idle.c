@@ -307,7 +307,7 @@ static void idle_run_no_thread(void)
 	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err));
 	pthread_setattr_default_np(&attr);
 	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
-	EXPECT(strstr(fix.notice, "cannot start the thread that calls drivers later"));
+	EXPECT(strstr(fix.notice, "cannot start climport's thread climport-idle: "));
 	cl.clReleaseMemObject(mem);
 	idle_end();
 }

@@ -93,7 +93,8 @@ static int image_try(cl_context context, cl_mem parent, cl_mem_object_type type)
 	}
 	printf("# error %d: %s\n", err, notice);
 	fflush(stdout);
-	reason = strstr(notice, "could not be tested on this device now: ");
+	reason = strstr(notice,
+			"it is unknown which images of imports are zero copy on this device: ");
 	if (err == CL_OUT_OF_RESOURCES && reason && strrchr(reason, ':')[2])
 		return UNTESTED;
 	if (err != CL_INVALID_OPERATION)

@@ -323,7 +323,7 @@ CUDA_TEST(opaque_no_posix, "Memory that was created without a POSIX descriptor i
 	struct cuda_export out;
 
 	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), -EOPNOTSUPP);
-	fixture_expect_log("without a POSIX");
+	fixture_expect_log("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
 	fake_cuda_vmm_free(p);
 }
 
@@ -335,7 +335,7 @@ CUDA_TEST(opaque_segments,
 	struct cuda_export out;
 
 	EXPECT_EQ(fixture_export_opaque(p + 1, G, uuid0, &out), -EOPNOTSUPP);
-	fixture_expect_log("several segments");
+	fixture_expect_log("several CUDA allocations");
 	EXPECT_EQ(fixture_export_opaque(p + G, G + 1, uuid0, &out), -EFAULT);
 	fake_cuda_vmm_free(p);
 }

@@ -115,7 +115,7 @@ TEST_EACH(too_small, struct fill_row, fill_rows,
 	fds = process_count_descriptors();
 	memset(out, 0xee, sizeof(out));
 	EXPECT_EQ(row->fill(address_to_pointer(p), out, row->size - 1), -EINVAL);
-	EXPECT(strstr(climport_last_error(), "struct of"));
+	EXPECT(strstr(climport_last_error(), "out_size is "));
 	EXPECT_EQ(row->fill(address_to_pointer(p), out, 0), -EINVAL);
 	EXPECT(all_bytes_are(out, sizeof(out), 0xee));
 	EXPECT_EQ(process_count_descriptors(), fds);
@@ -227,13 +227,14 @@ static const struct fail_row {
 	int (*fail)(void);
 	const char *sentence; /* a part; NULL: any */
 } fail_rows[] = {
-	{ "export", fail_export, "0 bytes at 0 are no range" },
-	{ "register", fail_register, "0 bytes at 0 are no range" },
-	{ "keep_limit", fail_keep_limit, "there is no kind of memory 9" },
+	{ "export", fail_export, "the size of the memory at 0 is 0" },
+	{ "register", fail_register, "the size of the memory at 0 is 0" },
+	{ "keep_limit", fail_keep_limit,
+	  "the kind 9 is neither CLIMPORT_HOST nor CLIMPORT_DEVICE" },
 	{ "alloc", fail_alloc, "alignment 3 is no power of two" },
-	{ "stats", fail_stats, "a struct of 1 bytes" },
+	{ "stats", fail_stats, "out_size is 1, and has to be " },
 	{ "import", fail_import, NULL },
-	{ "create_buffer", fail_create_buffer, "0 bytes at offset 0 are no range" },
+	{ "create_buffer", fail_create_buffer, "overflows with dmabuf->offset: size 0, offset 0" },
 };
 
 TEST_EACH(sentence, struct fail_row, fail_rows,
@@ -276,9 +277,9 @@ LIB_TEST(logged, "climport_last_error() is the sentence that CLIMPORT_LOG=error 
 		return;
 	}
 	EXPECT_EQ(fixture_run_child(run_logged, NULL, text, sizeof(text)), 0);
-	second = strstr(text, "climport: 0 bytes at 0");
+	second = strstr(text, "climport: the size of the memory at 0 is 0");
 	EXPECT(second);
-	second = strstr(second + 1, "climport: 0 bytes at 0");
+	second = strstr(second + 1, "climport: the size of the memory at 0 is 0");
 	EXPECT(second);
 	EXPECT(!strcmp(strchr(second, '\n'), "\n"));
 }

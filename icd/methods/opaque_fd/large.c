@@ -125,7 +125,8 @@ void large_test(struct device *device)
 	device->facts.is_best &= result == 1;
 	snprintf(device->facts.large_why, sizeof(device->facts.large_why), "%s",
 		 result == 1   ? ""
-		 : !result     ? "the driver shows other memory"
+		 : !result     ? "in a test, a second buffer over such memory did not "
+				 "show what was written by the first"
 		 : *log_last() ? log_last()
 			       : cl_error_name(result));
 }

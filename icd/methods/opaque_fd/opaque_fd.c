@@ -149,7 +149,8 @@ static cl_int opaque_fd_check(const struct device *device, const struct import_o
 {
 	if (device->facts.exporters & 1u << opaque->exporter || opaque->is_on_device)
 		return CL_SUCCESS;
-	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
+	log_error("no self-test has shown that memory exported by %s is zero copy on this "
+		  "device: %s",
 		  import_exporter_get(opaque->exporter)->name, device->facts.type[IMPORT_HOST].why);
 	return device->facts.is_unknown ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }

@@ -201,7 +201,9 @@ static int cuda_check_one_segment(const struct cuda_request *r)
 	if (next.kind == CUDA_NONE)
 		return log_errno(EFAULT, "CUDA memory at %#zx ends at %#zx, not %#zx",
 				 (size_t)r->addr, (size_t)segment_end, (size_t)r->end);
-	return log_errno(EOPNOTSUPP, "%#zx to %#zx has several segments: no opaque descriptor",
+	return log_errno(EOPNOTSUPP,
+			 "%#zx to %#zx is of several CUDA allocations: import the part of each "
+			 "alone",
 			 (size_t)r->addr, (size_t)r->end);
 }
 
@@ -222,8 +224,9 @@ static int cuda_share(const struct cuda_request *r, uint64_t handle, int *fd)
 
 	if (!result && !(properties.handle_types & CUDA_HANDLE_POSIX_FD))
 		return log_errno(EOPNOTSUPP,
-				 "CUDA memory at %#zx was made without a POSIX "
-				 "descriptor",
+				 "CUDA memory at %#zx was made without "
+				 "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, which imports "
+				 "need: pass it to cuMemCreate()",
 				 (size_t)r->addr);
 	if (!result)
 		result = r->cu->share(fd, handle, CUDA_HANDLE_POSIX_FD, 0);

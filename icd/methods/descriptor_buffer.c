@@ -26,9 +26,10 @@ static cl_mem descriptor_buffer_try(cl_context context, cl_mem_properties handle
 	if (mem && *err > 0)
 		next.clReleaseMemObject(mem);
 	descriptor_close(own, &id);
+	created_or_null(NULL, err);
 	log_error("the driver makes no buffer of %zu bytes from a descriptor: %s", size,
 		  cl_error_name(*err));
-	return created_or_null(NULL, err);
+	return NULL;
 }
 
 cl_mem descriptor_buffer(cl_context context, cl_mem_properties handle_type, cl_mem_flags flags,

@@ -76,7 +76,6 @@ struct device *device_create(cl_device_id id)
 	device->has_uuid =
 		!next.clGetDeviceInfo(id, CL_DEVICE_UUID_KHR, IMPORT_UUID_SIZE, device->uuid, NULL);
 	if (!device->extensions ||
-	    (!device->has_uuid && has_word(device->extensions, "cl_khr_device_uuid")) ||
 	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 				 &device->platform, NULL)) {
 		device_free(device);

@@ -32,16 +32,17 @@ static void memobj_holds_forget(struct lock *lock) TSA(no_thread_safety_analysis
 LOCK_DEFINE_IN_CHILD(memobj_holds_lock, LOCK_LAST, memobj_holds_forget); /* the list */
 static struct memobj_hold *memobj_holds_late GUARDED_BY(memobj_holds_lock);
 static atomic_uint memobj_holds_waiting; /* of the list, or about to end */
-static atomic_int memobj_releases;	 /* of the application in progress: they end what waits */
 static atomic_bool memobj_has_late;	 /* one was made: else no release has anything to end */
 
-/* The holds are the parent process's, and so are the releases, but for one that forks in a callback. */
+/* What the driver ends in this thread's release. */
+static _Thread_local struct memobj_hold **memobj_own;
+
+/* The holds are the parent process's. */
 static void memobj_holds_forget(struct lock *lock)
 {
 	(void)lock;
 	memobj_holds_late = NULL;
 	atomic_store(&memobj_holds_waiting, 0);
-	atomic_store(&memobj_releases, 0);
 }
 
 static void memobj_hold_end(struct memobj_hold *hold)
@@ -106,10 +107,7 @@ static bool memobj_holds_give_up(uint32_t count)
 
 static struct shortage_giver memobj_holds_giver = { .give_up = memobj_holds_give_up };
 
-/*
- * A release that is in progress looks at the list behind the driver's return.  Without one, and without an idle thread,
- * the hold is left to a later release.
- */
+/* Without an idle thread the hold is left to a later release. */
 static void memobj_hold_end_late(struct memobj_hold *hold)
 {
 	atomic_fetch_add(&memobj_holds_waiting, 1);
@@ -118,26 +116,32 @@ static void memobj_hold_end_late(struct memobj_hold *hold)
 	memobj_holds_late = hold;
 	lock_release(&memobj_holds_lock);
 	shortage_add_giver(&memobj_holds_giver);
-	if (atomic_load(&memobj_releases) <= 0)
-		idle_request(&memobj_holds_task);
+	idle_request(&memobj_holds_task);
 }
 
-static void memobj_release_end(void *unused)
+static void memobj_release_end(void *arg)
 {
-	(void)unused;
-	atomic_fetch_sub(&memobj_releases, 1);
-	memobj_holds_tick();
+	struct memobj_hold **own = arg, *hold;
+
+	while ((hold = *own)) {
+		*own = hold->next;
+		memobj_hold_end(hold);
+	}
+	memobj_own = NULL;
+	if (atomic_load(&memobj_holds_waiting) && !idle_is_running())
+		memobj_holds_tick();
 }
 
 /* A callback may end the thread. */
 cl_int memobj_watch_release(cl_mem mem)
 {
+	struct memobj_hold *own = NULL;
 	cl_int err;
 
-	if (!atomic_load_explicit(&memobj_has_late, memory_order_relaxed))
+	if (!atomic_load_explicit(&memobj_has_late, memory_order_relaxed) || memobj_own)
 		return next.clReleaseMemObject(mem);
-	atomic_fetch_add(&memobj_releases, 1);
-	pthread_cleanup_push(memobj_release_end, NULL);
+	memobj_own = &own;
+	pthread_cleanup_push(memobj_release_end, &own);
 	err = next.clReleaseMemObject(mem);
 	pthread_cleanup_pop(1);
 	return err;
@@ -148,10 +152,14 @@ static void CL_CALLBACK memobj_watched_destroyed(cl_mem mem, void *arg)
 	struct memobj_hold *hold = arg;
 
 	(void)mem;
-	if (hold->is_late)
-		memobj_hold_end_late(hold);
-	else
+	if (!hold->is_late) {
 		memobj_hold_end(hold);
+	} else if (memobj_own) {
+		hold->next = *memobj_own;
+		*memobj_own = hold;
+	} else {
+		memobj_hold_end_late(hold);
+	}
 }
 
 /* For the end of a hold that may have to wait. */

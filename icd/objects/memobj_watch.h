@@ -19,7 +19,7 @@ cl_mem memobj_watched(cl_mem mem, const struct memobj *parent, cl_int *err);
 /**
  * memobj_watch_release - the application's release of an object that may be watched
  *
- * What the driver ends inside of the call lets go of the parent before the return, unless the idle thread is at it.
+ * What the driver ends inside of the call lets go of its parent before the return.  No other object's parent goes.
  *
  * Returns the driver's error.
  */

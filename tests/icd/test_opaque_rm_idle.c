@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -429,5 +430,47 @@ TEST(idle_many, "However many imports end on a thread of the driver, all end.")
 	for (int i = 0; i < count; i++)
 		idle_release_in_use(idle_create_part(idle_note, NULL));
 	EXPECT(process_settles(idle_all_are_destroyed, &count));
+	idle_end();
+}
+
+static atomic_bool idle_may_return;
+
+static void CL_CALLBACK idle_stay(cl_mem mem, void *unused)
+{
+	(void)mem, (void)unused;
+	idle_seen->parts++;
+	while (!atomic_load(&idle_may_return))
+		sched_yield();
+}
+
+static void *idle_release(void *sub)
+{
+	cl.clReleaseMemObject(sub);
+	return NULL;
+}
+
+static bool idle_stays(void *unused)
+{
+	(void)unused;
+	return idle_seen->parts == 1;
+}
+
+TEST(idle_beside, "A release that waits in a callback holds up the end of no other import.")
+{
+	pthread_t thread;
+	cl_mem other, sub;
+
+	idle_begin();
+	atomic_store(&idle_may_return, false);
+	other = idle_create_part(idle_note, NULL);
+	sub = idle_create_part(idle_note, NULL);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(sub, idle_stay, NULL), CL_SUCCESS);
+	EXPECT_EQ(pthread_create(&thread, NULL, idle_release, sub), 0);
+	EXPECT(process_settles(idle_stays, NULL));
+	idle_release_in_use(other);
+	EXPECT(process_settles(idle_is_destroyed, NULL));
+	EXPECT_EQ(idle_seen->destroyed, 1);
+	atomic_store(&idle_may_return, true);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
 	idle_end();
 }

@@ -92,6 +92,7 @@ static bool opaque_fd_test_host(struct device *device, struct facts_type *answer
 	size_t used = 0;
 
 	if (!device->has_uuid) {
+		device->facts.is_unknown |= has_word(device->extensions, "cl_khr_device_uuid");
 		snprintf(answer->why, sizeof(answer->why), "the device has no CL_DEVICE_UUID_KHR");
 		return false;
 	}

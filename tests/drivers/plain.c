@@ -4,6 +4,7 @@
  * test that fails here explains failures of `climport conform` on the driver: drivers.py.
  */
 #include <CL/cl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,10 @@ static const char source[] =
 	"{ int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
 	"  to[at.y * get_global_size(0) + at.x] =\n"
 	"	convert_uchar_sat_rte(read_imagef(from, at).x * 255.0f); }\n"
+	"kernel void through(global uchar *a, read_only image2d_t from, global uint4 *to)\n"
+	"{ a[0] = 7;\n"
+	"  barrier(CLK_GLOBAL_MEM_FENCE);\n"
+	"  to[0] = read_imageui(from, (int2)(0, 0)); }\n"
 	"kernel void row1(read_only image1d_buffer_t from, global uint4 *to)\n"
 	"{ to[get_global_id(0)] = read_imageui(from, (int)get_global_id(0)); }\n";
 
@@ -593,6 +598,43 @@ TEST(image_shows_writes, "A kernel sees in a 2D image of a buffer what is writte
 	}
 }
 
+/* The first byte that a kernel reads of an image of a read-only buffer, and writes through another buffer before. */
+static cl_uint proof_read_through(void *memory)
+{
+	const cl_mem_flags flags = CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR;
+	cl_mem buffer = proof_host_buffer(memory, SIZE), image, out;
+	cl_kernel kernel = proof_kernel("through");
+	cl_uint seen[4] = { 0 };
+	const size_t one = 1;
+	cl_int err;
+
+	image = proof_image(clCreateBuffer(context, flags, SIZE, memory, NULL),
+			    CL_MEM_OBJECT_IMAGE2D, proof_row_pitch(), &err);
+	if (err)
+		test_skip("the driver makes no image of such a buffer: error %d", err);
+	out = clCreateBuffer(context, CL_MEM_WRITE_ONLY, sizeof(seen), NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(image), &image), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof(out), &out), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, sizeof(seen), seen, 0, NULL, NULL),
+		  CL_SUCCESS);
+	return seen[0];
+}
+
+TEST(read_only_image,
+     "An image of a read-only buffer within a page has the memory itself, as one at a page has.")
+{
+	static unsigned char memory[2][PAGE + SIZE] __attribute__((aligned(PAGE)));
+
+	proof_open();
+	if (proof_read_through(memory[0]) != 7)
+		test_skip("the device does not show in an image what the kernel writes");
+	EXPECT_EQ(proof_read_through(memory[1] + 64), 7);
+}
+
 TEST(image_of_sub_buffer, "A 2D image on a sub-buffer begins at the sub-buffer's origin.")
 {
 	proof_expect_sub_buffer_image(CL_MEM_OBJECT_IMAGE2D, "row");
@@ -777,4 +819,58 @@ TEST(copy_image_to_image_of_buffer, "A copy to an image of a buffer goes to the 
 				     origin, pixels, 0, NULL, NULL),
 		  CL_SUCCESS);
 	proof_expect_in_buffer(to, 0, PITCH, 0, PITCH);
+}
+
+enum { THREADS = 8, TURNS = 100, ROUNDS = 10 };
+
+struct proof_thread {
+	pthread_t thread;
+	cl_command_queue queue;
+	cl_kernel kernel;
+	unsigned char *memory; /* a page */
+};
+
+static void *proof_use_buffers(void *arg)
+{
+	const struct proof_thread *t = arg;
+	const cl_uchar one = 1;
+	const size_t items = 256;
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		cl_mem mem = proof_host_buffer(t->memory, PAGE);
+
+		EXPECT_EQ(clSetKernelArg(t->kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
+		EXPECT_EQ(clSetKernelArg(t->kernel, 1, sizeof(one), &one), CL_SUCCESS);
+		EXPECT_EQ(clEnqueueNDRangeKernel(t->queue, t->kernel, 1, NULL, &items, NULL, 0,
+						 NULL, NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(clFinish(t->queue), CL_SUCCESS);
+		EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	}
+	return NULL;
+}
+
+TEST(threads, "Eight threads make buffers and run kernels, each in a queue of its own.")
+{
+	static unsigned char memory[THREADS][PAGE] __attribute__((aligned(PAGE)));
+	struct proof_thread threads[THREADS];
+	cl_int err;
+
+	proof_open();
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < THREADS; i++) {
+			struct proof_thread *t = &threads[i];
+
+			*t = (struct proof_thread){ .kernel = proof_kernel("add"),
+						    .memory = memory[i] };
+			t->queue = clCreateCommandQueue(context, device, 0, &err);
+			EXPECT_EQ(err, CL_SUCCESS);
+			EXPECT_EQ(pthread_create(&t->thread, NULL, proof_use_buffers, t), 0);
+		}
+		for (int i = 0; i < THREADS; i++) {
+			EXPECT_EQ(pthread_join(threads[i].thread, NULL), 0);
+			clReleaseKernel(threads[i].kernel);
+			clReleaseCommandQueue(threads[i].queue);
+		}
+	}
 }

@@ -34,9 +34,7 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	/* A descriptor's mode takes precedence over the request: reading is left of reading and writing. */
 	if (!ret && !(r->wanted & r->access)) {
 		r->ops->close(r);
-		ret = log_errno(EACCES,
-				"the import is for writing only, and the dma-buf can only be "
-				"read: %s",
+		ret = log_errno(EACCES, "the import is write-only, and the dma-buf read-only: %s",
 				r->read_only);
 	}
 	if (ret) {

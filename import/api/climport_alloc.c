@@ -150,8 +150,7 @@ static int alloc_check_chosen(const struct alloc_request *request, uint64_t flag
 	if (!ret)
 		ret = alloc_check_size(request->size, request->alignment);
 	if (!ret && request->no_cpu && !request->kind)
-		ret = log_errno(EINVAL, "kind is NULL: CLIMPORT_NO_CPU needs a place for "
-					"CLIMPORT_HOST or CLIMPORT_DEVICE");
+		ret = log_errno(EINVAL, "CLIMPORT_NO_CPU needs a place for the kind, not NULL");
 	return ret;
 }
 

@@ -177,9 +177,8 @@ static cl_mem climport_cl_create(cl_context context, cl_mem_flags flags,
 	size_t size;
 
 	if (!dmabuf->size || __builtin_add_overflow(dmabuf->offset, dmabuf->size, &size)) {
-		log_error("dmabuf->size is 0, or overflows with dmabuf->offset: size %zu, "
-			  "offset %zu",
-			  dmabuf->size, dmabuf->offset);
+		log_error("dmabuf->size %zu at offset %zu is empty or overflows", dmabuf->size,
+			  dmabuf->offset);
 		*err = CL_INVALID_BUFFER_SIZE;
 		return NULL;
 	}

@@ -144,9 +144,7 @@ static int registration_of_host(const struct export_request *request, struct cac
 	for (int i = 0; ret == -ESTALE && i < REGISTRATION_ATTEMPTS; i++)
 		ret = registration_try_host(request, &made, watch);
 	if (ret == -ESTALE)
-		return log_errno(EAGAIN,
-				 "the pages of %zu bytes at %#zx changed during each of several "
-				 "attempts (munmap(), mremap(), madvise() or copy on write)",
+		return log_errno(EAGAIN, "the pages of %zu bytes at %#zx change all the time",
 				 request->size, (size_t)request->address);
 	if (ret)
 		return ret;
@@ -276,8 +274,7 @@ static int registry_prepare(struct registry *registry, struct cache **cache)
 		return 0;
 	ret = cache_create(&registration_source, registry, &config, &mine);
 	if (ret)
-		return log_errno(ENOMEM, "climport cannot keep registrations of memory: %s",
-				 log_strerror(-ret));
+		return log_errno(ENOMEM, "registrations cannot be kept: %s", log_strerror(-ret));
 	*cache = publish_first(&registry->cache, mine);
 	if (*cache != mine)
 		cache_destroy(mine);
@@ -382,9 +379,7 @@ int registration_export_kept(enum registration_kind kind, const struct export_re
 	if (ret == -ESTALE)
 		ret = registration_export_once(kind, request, out);
 	return ret == -ESTALE
-		       ? log_errno(EBADF,
-				   "the program closed climport's descriptor of this memory, "
-				   "and then the new one: close only what you opened")
+		       ? log_errno(EBADF, "the program closed climport's descriptor of this memory")
 		       : ret;
 }
 

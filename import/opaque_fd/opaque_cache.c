@@ -41,8 +41,7 @@ static int opaque_cache_make(struct opaque_cache *of, struct cache **cache)
 		return 0;
 	ret = cache_create(&of->source->cache, NULL, &of->config, &mine);
 	if (ret)
-		return log_errno(-ret, "climport cannot keep pinned memory for later imports: %s",
-				 log_strerror(-ret));
+		return log_errno(-ret, "pinned memory cannot be kept: %s", log_strerror(-ret));
 	*cache = publish_first(&of->cache, mine);
 	if (*cache == mine)
 		opaque_cache_list(of);

@@ -322,8 +322,8 @@ TEST(write_only_of_read_only,
 	fd = fake_dmabuf_create("a", SIZE);
 	EXPECT(!import_by_mode(fd, O_RDONLY, CL_MEM_WRITE_ONLY, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
-	EXPECT(!strcmp(fix.notice, "clImportMemoryARM: the import is for writing only, and the "
-				   "dma-buf can only be read: "
+	EXPECT(!strcmp(fix.notice, "clImportMemoryARM: the import is write-only, and the dma-buf "
+				   "read-only: "
 				   "its descriptor is O_RDONLY, and has to be O_RDWR for writers"));
 	close(fd);
 	fixture_close();

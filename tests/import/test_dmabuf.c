@@ -92,9 +92,8 @@ TEST(read_only_for_writing_alone,
 	struct import_region *r;
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, IMPORT_WRITE, &r), -EACCES);
-	EXPECT(!strcmp(log_last(),
-		       "the import is for writing only, and the dma-buf can only be read: "
-		       "its descriptor is O_RDONLY, and has to be O_RDWR for writers"));
+	EXPECT(!strcmp(log_last(), "the import is write-only, and the dma-buf read-only: "
+				   "its descriptor is O_RDONLY, and has to be O_RDWR for writers"));
 	EXPECT_EQ(fcntl(next, F_GETFD), -1);
 	EXPECT_EQ(process_count_mappings(""), mappings);
 	close(fd);

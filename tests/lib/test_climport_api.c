@@ -232,9 +232,9 @@ static const struct fail_row {
 	{ "keep_limit", fail_keep_limit,
 	  "the kind 9 is neither CLIMPORT_HOST nor CLIMPORT_DEVICE" },
 	{ "alloc", fail_alloc, "alignment 3 is no power of two" },
-	{ "stats", fail_stats, "out_size is 1, and has to be " },
+	{ "stats", fail_stats, "out_size is 1, less than " },
 	{ "import", fail_import, NULL },
-	{ "create_buffer", fail_create_buffer, "overflows with dmabuf->offset: size 0, offset 0" },
+	{ "create_buffer", fail_create_buffer, "dmabuf->size 0 at offset 0 is empty or overflows" },
 };
 
 TEST_EACH(sentence, struct fail_row, fail_rows,

@@ -202,8 +202,7 @@ static int cuda_check_one_segment(const struct cuda_request *r)
 		return log_errno(EFAULT, "CUDA memory at %#zx ends at %#zx, not %#zx",
 				 (size_t)r->addr, (size_t)segment_end, (size_t)r->end);
 	return log_errno(EOPNOTSUPP,
-			 "%#zx to %#zx is of several CUDA allocations: import the part of each "
-			 "alone",
+			 "%#zx to %#zx is of several CUDA allocations: import each alone",
 			 (size_t)r->addr, (size_t)r->end);
 }
 
@@ -224,9 +223,8 @@ static int cuda_share(const struct cuda_request *r, uint64_t handle, int *fd)
 
 	if (!result && !(properties.handle_types & CUDA_HANDLE_POSIX_FD))
 		return log_errno(EOPNOTSUPP,
-				 "CUDA memory at %#zx was made without "
-				 "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, which imports "
-				 "need: pass it to cuMemCreate()",
+				 "cuMemCreate() made the memory at %#zx without "
+				 "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR",
 				 (size_t)r->addr);
 	if (!result)
 		result = r->cu->share(fd, handle, CUDA_HANDLE_POSIX_FD, 0);

@@ -130,10 +130,7 @@ static int rm_device_find_minor(const struct rm_client *client, uint32_t gpu, ui
 		return 0;
 	}
 	free(cards);
-	return ret ? ret
-		   : log_errno(EOPNOTSUPP,
-			       "NVIDIA's driver does not list the device's GPU, with the id %#x",
-			       gpu);
+	return ret ? ret : log_errno(EOPNOTSUPP, "NVIDIA's driver does not list the GPU %#x", gpu);
 }
 
 static int rm_device_open_node(struct rm_device *device, uint32_t gpu)

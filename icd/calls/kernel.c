@@ -61,8 +61,12 @@ cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
 cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
 					const void *value)
 {
-	cl_int err = next.clSetKernelArg(kernel, index, size, value);
+	cl_int err;
 
+	/* Nothing is imported: a jump to the driver. */
+	if (!memobj_live() && !kernel_args_any())
+		return next.clSetKernelArg(kernel, index, size, value);
+	err = next.clSetKernelArg(kernel, index, size, value);
 	return err ? err : kernel_args_set(kernel, index, size, value);
 }
 

@@ -344,12 +344,6 @@ int registration_export(const struct cache_ref *ref, struct export_range *out)
 	fd = descriptor_duplicate(ref->pin->fd);
 	if (fd < 0)
 		return fd == -EBADF ? -ESTALE : fd;
-	if (!descriptor_is(fd, &registered->id)) {
-		THREAD_NO_CANCEL();
-
-		close(fd);
-		return -ESTALE;
-	}
 	origin_add(&registered->id, &registered->origin);
 	*out = (struct export_range){ fd, ref->offset, registered->whole };
 	return 0;

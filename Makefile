@@ -18,7 +18,8 @@
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
-# make packages   Debian's packages, in build/packages, without the tests of debian/rules
+# make packages   Debian's packages, in build/packages, without the tests of debian/rules; with ARCH=arm64
+#             those for another processor, in build/packages-arm64
 # make wheel   the Python wheel with binaries, in build/wheel
 # make bench  speed, as ratios, and instructions of calls
 # make measure-house   how large the product is, its include cycles, and the functions that a call runs:
@@ -50,8 +51,8 @@ build/%: FORCE
 	cmake --build $@ -j $(JOBS) $(TARGETS)
 
 packages:
-	@tools/install-deps packages
-	tools/packages build/packages
+	@tools/install-deps packages$(ARCH:%=-cross)
+	tools/packages build/packages$(ARCH:%=-%) $(ARCH)
 
 wheel:
 	@tools/install-deps wheel

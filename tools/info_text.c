@@ -39,14 +39,19 @@ static void info_text_verdict(const struct info_shared *shared, const struct inf
 	terminal_end(&t);
 }
 
+/* PoCL lists its build options behind two spaces, 90 columns of them: they get a line of their own. */
 static void info_text_platform(const struct info_platform *p)
 {
+	const char *options = strstr(p->version, "  ");
+	const size_t length = options ? (size_t)(options - p->version) : strlen(p->version);
 	struct terminal_text t;
 
 	terminal_begin(&t, stdout, 4);
 	terminal_add(&t, COLOUR_BOLD, "platform %u: %s", p->number, p->name);
-	terminal_add(&t, COLOUR_NONE, ", %s", p->version);
+	terminal_add(&t, COLOUR_NONE, ", %.*s", (int)length, p->version);
 	terminal_end(&t);
+	if (options)
+		terminal_line(stdout, 4, "%s", options);
 	if (!p->err)
 		return;
 	terminal_begin(&t, stdout, 4);

@@ -128,42 +128,40 @@ static const struct command {
 	int (*start)(int argc, char **argv);
 } commands[] = {
 	{ "info", "[OPTIONS]",
-	  "print what each OpenCL device can import, and by which method\n"
-	  "      --platform NAME, --device NAME: only these, by number or by a part of the name\n"
+	  "print what each OpenCL device can import, and how\n"
+	  "      --platform NAME      only this platform: its number, or a part of its name\n"
+	  "      --device NAME        only this device, likewise\n"
 	  "      --json               print for programs\n"
 	  "      --env                print the environment variables that climport reads\n",
 	  tool_info },
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
-	  "start a program with clImportMemoryARM on every driver\n"
+	  "start a program with clImportMemoryARM on any driver\n"
 	  "      --version 1.1.0      allow host access to imports (default 1.0.0)\n"
-	  "      --image2d            report cl_khr_image2d_from_buffer; ffmpeg and ffplay get it "
-	  "without\n"
+	  "      --image2d            report cl_khr_image2d_from_buffer, which ffmpeg and\n"
+	  "                           ffplay get without this option\n"
 	  "      --verbose            print decisions, too: what each device takes, and why\n"
 	  "      --quiet              do not print why an import fails\n",
 	  tool_run },
 	{ "conform", "[OPTIONS] [TEST ...]",
 	  "test a driver against the extension's text\n"
-	  "      --native             test the driver's own implementation, without the layer\n"
-	  "      --platform NAME      test the first platform with the extension, and this number "
-	  "or\n"
-	  "                           part of a name\n"
-	  "      --device NAME        test its device by number, or by a part of the name (default "
-	  "0)\n"
+	  "      --native             test the driver's own extension, without the layer\n"
+	  "      --platform NAME      test this platform: its number, or a part of its name\n"
+	  "                           (default: the first with the extension)\n"
+	  "      --device NAME        test this device, likewise (default 0)\n"
 	  "      --list               print the sentences of the text, and their tests\n"
 	  "      --help               print all options\n",
 	  tool_conform },
 	{ "bench", "[OPTIONS]",
-	  "measure from which size on importing wins here (half a minute, if the machine does "
-	  "nothing else)\n"
-	  "      --platform NAME, --device NAME: by number or by a part of the name; the default "
-	  "is\n"
-	  "                           a GPU, if there is one\n"
+	  "measure from which size on importing wins here\n"
+	  "                           (half a minute, if the machine does nothing else)\n"
+	  "      --platform NAME      on this platform: its number, or a part of its name\n"
+	  "      --device NAME        likewise (default: a GPU, if there is one)\n"
 	  "      --size MAX           the largest memory (default 256M)\n"
 	  "      --quick              about 10 seconds, up to 64M\n"
 	  "      --json FILE          write the figures for programs\n",
 	  tool_bench },
 	{ "diag", "[OPTIONS] [PEER]",
-	  "print what would stop PCI devices from reaching GPU memory\n"
+	  "say what stops PCI devices from reaching GPU memory\n"
 	  "      --json               print for programs\n"
 	  "      PEER                 judge only the device at this PCI address\n"
 	  "      --sysfs DIR          read another machine's files below this folder\n",
@@ -172,7 +170,7 @@ static const struct command {
 	  "turn the layer on for every program, as root\n"
 	  "      --user               for your own programs alone\n"
 	  "      --root DIR           write the files of a container's image, below DIR\n"
-	  "      --environment        set OPENCL_LAYERS, too: for loaders without layer files\n",
+	  "      --environment        set OPENCL_LAYERS, too, for older OpenCL loaders\n",
 	  enable_start },
 	{ "disable", "[--user] [--root DIR]", "turn off what `enable` has turned on\n",
 	  enable_start },

@@ -225,7 +225,7 @@ static int enable_command(const struct enable_options *options)
 	return 0;
 }
 
-static int disable_file(const char *root, char *path)
+static int disable_file(const char *root, char *path, bool *removed)
 {
 	char *slash = strrchr(path, '/');
 
@@ -236,6 +236,7 @@ static int disable_file(const char *root, char *path)
 	if (unlink(path))
 		return errno == ENOENT || errno == ENOTDIR ? 0 : enable_fail(path);
 	terminal_line(stdout, 4, "removed %s", path);
+	*removed = true;
 	/* The folder, if enable_command() has made the folder. */
 	*slash = '\0';
 	if (strcmp(strrchr(path, '/'), "/profile.d"))
@@ -249,11 +250,15 @@ static int disable_command(const struct enable_options *options)
 	const struct enable_file *files;
 	size_t count = enable_files(options, base, &files);
 	int status = count ? 0 : 1;
+	bool removed = false;
 
 	for (size_t i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s%s", base, files[i].name);
-		status |= disable_file(options->root, path);
+		status |= disable_file(options->root, path, &removed);
 	}
+	if (!status && !removed)
+		terminal_line(stdout, 4, "the layer was not turned on for %s",
+			      options->user ? "your own programs" : "every program");
 	return status;
 }
 

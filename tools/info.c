@@ -151,7 +151,8 @@ static void info_explain(const struct info_state *state)
 	else
 		terminal_line(stderr, 4, "climport: info: %s",
 			      o->platform || o->device
-				      ? "no device is the one that --platform and --device name"
+				      ? "no device is the one that --platform and --device name; "
+					"without them, climport info prints all"
 				      : "no platform has a device");
 }
 

@@ -33,6 +33,9 @@ MAKEFLAGS += --no-print-directory
 .PHONY: all demo packages wheel dkms conform check check-long check-debug-kernel check-arm64 check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
 
 all: build/release
+	@echo
+	@echo "Built.  What your OpenCL devices import, and how:"
+	@echo "    build/release/tools/climport info"
 
 # What the goals need, for a machine that will go offline.
 deps:

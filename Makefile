@@ -24,13 +24,15 @@
 # make bench  speed, as ratios, and instructions of calls
 # make measure-house   how large the product is, its include cycles, and the functions that a call runs:
 #             docs/measured/house.txt
+# make measure-worth   what zero copy is worth to a newcomer, on a machine that does nothing else: figures and
+#             pictures of README.md and docs/drivers.md, and docs/measured/first-hour.txt; 10 minutes
 JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo packages wheel dkms conform check check-long check-debug-kernel check-arm64 check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house deps clean FORCE
+.PHONY: all demo packages wheel dkms conform check check-long check-debug-kernel check-arm64 check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house measure-worth deps clean FORCE
 
 all: build/release
 	@echo
@@ -86,6 +88,15 @@ measure-house:
 	cmake --build build/walk -j $(JOBS) --target CLImportMemoryLayer climport-bench
 	bench/house build/walk >build/walk/house.txt
 	cp build/walk/house.txt docs/measured/
+
+# Takes root, and a machine that does nothing else.
+measure-worth: NEEDS := measure-worth
+measure-worth: build/release
+	tests/first-hour >build/first-hour.txt || { cat build/first-hour.txt; exit 1; }
+	build/release/tools/climport bench --platform Portable --json build/bench-pocl-3.1.json
+	cp build/first-hour.txt build/bench-pocl-3.1.json docs/measured/
+	bench/plot docs/measured/bench-pocl-3.1.json docs/measured
+	docs/measured/figures
 
 check-% mutants: NEEDS := check
 

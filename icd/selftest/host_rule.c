@@ -14,8 +14,6 @@
 #include "icd/selftest/selftest.h"
 #include "util/cl_names.h"
 
-#define SMALL 4096 /* bytes: of memory that is tried for its access or kind */
-
 /* Memory is aligned so, and no more.  A page comes first. */
 static const struct alignment {
 	size_t align, offset, size; /* bytes */
@@ -207,7 +205,7 @@ static void host_try_kinds(struct host_test *t, size_t offset)
 	for (unsigned int kind = 0; kind < IMPORT_KINDS; kind++) {
 		const bool is_writable = kind != IMPORT_UNWRITABLE;
 		const cl_mem_flags flags = is_writable ? CL_MEM_READ_WRITE : CL_MEM_READ_ONLY;
-		const size_t size = kind == IMPORT_SEVERAL ? 2 * t->page : SMALL;
+		const size_t size = kind == IMPORT_SEVERAL ? 2 * t->page : t->page;
 
 		if ((is_writable || t->rule.own_address) &&
 		    host_run(t, (enum import_kind)kind, flags, offset, size) == 1)
@@ -224,7 +222,7 @@ static cl_int host_try_all(struct host_test *t)
 		return result;
 	offset = host_try_alignments(t);
 	for (unsigned int access = 0; access < HOST_RULE_ACCESSES; access++)
-		if (host_run(t, IMPORT_ANONYMOUS, host_rule_flags(access), offset, SMALL) == 1)
+		if (host_run(t, IMPORT_ANONYMOUS, host_rule_flags(access), offset, t->page) == 1)
 			t->rule.accesses |= 1u << access;
 	host_try_kinds(t, offset);
 	t->rule.largest = t->page;

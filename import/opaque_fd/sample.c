@@ -9,7 +9,7 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-#define SIZE 4096
+#define SIZE 4096 /* bytes: no page is smaller */
 
 /* Results of self-tests have the names. */
 static const struct import_exporter exporters[IMPORT_EXPORTERS] = {

@@ -13,6 +13,7 @@
 #define TESTS_ICD_FIXTURE_H
 
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "fake_dmabuf.h"
 #include "harness.h"
@@ -100,6 +101,18 @@ bool fixture_device_reports(cl_device_id device, const char *begin);
 
 cl_command_queue fixture_create_queue(cl_command_queue_properties properties);
 cl_int fixture_event_status(cl_event event);
+
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
+
+/* A place or length in memory whose pages have the size of this machine's. */
+struct pages {
+	int pages, bytes;
+};
+
+static inline size_t pages_bytes(struct pages p)
+{
+	return (size_t)p.pages * PAGE + (size_t)p.bytes;
+}
 
 /* Maps zeroed pages, until the next fixture_reset(). */
 unsigned char *pages_map(size_t count);

@@ -8,7 +8,6 @@
 #include "fake_cuda.h"
 #include "fake_rm.h"
 
-#define PAGE 4096
 #define ALIGN 128 /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
 
 extern unsigned char uuid[16];

@@ -12,7 +12,7 @@ static int num_mapped;
 
 unsigned char *pages_map(size_t count)
 {
-	size_t size = count * 4096;
+	size_t size = count * PAGE;
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	EXPECT(at != MAP_FAILED && num_mapped < 64);

@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE 4096
-
 /* How the stub's devices take memory. */
 enum devices_method { HOST_PTR, KHR };
 
@@ -423,16 +421,17 @@ TEST_EACH(part_alignments, struct devices_strict, stricts,
 	  "An import within pages begins where a sub-buffer may begin on each device of a context.")
 {
 	struct devices_bytes b;
+	char text[64];
 	cl_mem mem;
 
+	snprintf(text, sizeof(text), "multiples of %zu bytes", PAGE);
 	devices_reset(HOST_PTR);
 	stub_set(STUB_PAGES_ALONE, row->pages_alone);
 	stub_set(STUB_PART_AT_PAGE, row->part_at_page);
 	fixture_open();
 	b = devices_map(false);
 	several_open(2, fix.device);
-	EXPECT_EQ(several_refuse(NULL, b.at + 128, 1001, "multiples of 4096 bytes"),
-		  CL_INVALID_OPERATION);
+	EXPECT_EQ(several_refuse(NULL, b.at + 128, 1001, text), CL_INVALID_OPERATION);
 	mem = several_import(NULL, b.at + PAGE, 1001);
 	several_expect_shared(mem, b.at + PAGE);
 	cl.clReleaseMemObject(mem);

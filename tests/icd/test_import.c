@@ -44,13 +44,13 @@ TEST(tagged, "The driver gets a pointer with a tag as it is.")
 
 TEST(too_large_for_device, "A size above CL_DEVICE_MAX_MEM_ALLOC_SIZE is CL_INVALID_BUFFER_SIZE.")
 {
-	const size_t most = 2 * (size_t)sysconf(_SC_PAGESIZE);
+	const size_t most = 2 * PAGE;
 	unsigned char *memory;
 
 	fixture_reset();
 	stub_set(STUB_MAX_ALLOC, most);
 	fixture_open();
-	memory = pages_map(most / 4096 + 1);
+	memory = pages_map(3);
 	cl.clReleaseMemObject(fixture_import_host(0, memory, most));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory, most + 1),
 		  CL_INVALID_BUFFER_SIZE);
@@ -283,7 +283,7 @@ TEST(misaligned_sub_buffer,
 	fixture_reset();
 	fixture_open();
 	memory = pages_map(32);
-	mem = fixture_import_host(CL_MEM_READ_ONLY, memory, 32 * 4096);
+	mem = fixture_import_host(CL_MEM_READ_ONLY, memory, 32 * PAGE);
 	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err));
 	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
 	EXPECT(!strcmp(fix.notice,

@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE 4096
-
 typedef cl_int(CL_API_CALL *edge_fn)(cl_command_queue, cl_uint, const cl_mem *, cl_uint,
 				     const cl_event *, cl_event *);
 
@@ -604,8 +602,12 @@ static unsigned char *khr_map_sealed(size_t pages, int *fd)
 
 static const struct khr_range {
 	const char *name;
-	size_t offset, size;
-} ranges[] = { { "whole", 0, 2 * PAGE }, { "odd_size", 0, 100 }, { "part", 256, 1000 } };
+	struct pages offset, size;
+} ranges[] = {
+	{ "whole", { 0, 0 }, { 2, 0 } },
+	{ "odd_size", { 0, 0 }, { 0, 100 } },
+	{ "part", { 0, 256 }, { 0, 1000 } },
+};
 
 TEST_EACH(
 	host_memory, struct khr_range, ranges,
@@ -617,8 +619,8 @@ TEST_EACH(
 
 	khr_open(STUB_KHR_WORKS, STUB_KHR_NEEDS_ACQUIRE);
 	memory = khr_map_sealed(2, &fd);
-	p = memory + row->offset;
-	mem = fixture_import_host(CL_MEM_READ_WRITE, p, row->size);
+	p = memory + pages_bytes(row->offset);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, p, pages_bytes(row->size));
 	p[0] = 41;
 	stub_trace_clear();
 	fixture_increment(mem);

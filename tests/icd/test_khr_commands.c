@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE 4096
 #define BEFORE 5 /* the first bytes of the imports */
 #define HOST 7	 /* the first bytes of the host's memory */
 

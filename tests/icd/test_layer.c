@@ -21,9 +21,9 @@ static void **table_at_end_of_page(size_t entries)
 {
 	size_t size = entries * sizeof(void *);
 	unsigned char *at = pages_map(2);
-	void **table = (void **)(at + 4096 - size);
+	void **table = (void **)(at + PAGE - size);
 
-	EXPECT_EQ(mprotect(at + 4096, 4096, PROT_NONE), 0);
+	EXPECT_EQ(mprotect(at + PAGE, PAGE, PROT_NONE), 0);
 	memset(table, 0x5a, size); /* entries of a newer loader, which must not be called */
 	memcpy(table, &stub_dispatch, size < sizeof(stub_dispatch) ? size : sizeof(stub_dispatch));
 	return table;

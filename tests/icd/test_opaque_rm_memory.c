@@ -140,30 +140,37 @@ TEST_EACH(memory, struct memory, memories,
 	memory_unmap(row, p);
 }
 
-/* Ranges of three pages: from @start units of the device's alignment, of @size bytes. */
+/* Ranges of three pages. */
 static const struct place {
 	const char *name;
-	size_t start, size;
+	struct pages start, size;
 } places[] = {
-	{ "page", 0, PAGE },	    { "byte", 0, 1 },	   { "odd", 0, 4095 },
-	{ "over_a_page", 0, 4097 }, { "inside", 1, 1 },	   { "inside_odd", 3, 77 },
-	{ "to_the_end", 31, 128 },  { "across", 31, 129 }, { "across_two", 5, 2 * PAGE + 1 },
+	{ "page", { 0, 0 }, { 1, 0 } },
+	{ "byte", { 0, 0 }, { 0, 1 } },
+	{ "odd", { 0, 0 }, { 1, -1 } },
+	{ "over_a_page", { 0, 0 }, { 1, 1 } },
+	{ "inside", { 0, ALIGN }, { 0, 1 } },
+	{ "inside_odd", { 0, 3 * ALIGN }, { 0, 77 } },
+	{ "to_the_end", { 1, -ALIGN }, { 0, ALIGN } },
+	{ "across", { 1, -ALIGN }, { 0, ALIGN + 1 } },
+	{ "across_two", { 0, 5 * ALIGN }, { 2, 1 } },
 };
 
 TEST_EACH_PAIR(place, struct memory, memories, struct place, places,
 	       "An aligned address within a page and any size are imported, and bytes around the "
 	       "range stay.")
 {
+	const size_t size = pages_bytes(column->size);
 	unsigned char *p, *first;
 
 	p = memory_map(row);
-	first = p + HUGE + column->start * ALIGN;
+	first = p + HUGE + pages_bytes(column->start);
 	memset(p, 0x5a, 2 * HUGE);
 	opaque_rm_reset();
 	opaque_begin();
-	memory_use(first, column->size);
+	memory_use(first, size);
 	EXPECT_EQ(first[-1], 0x5a);
-	EXPECT_EQ(first[column->size], 0x5a);
+	EXPECT_EQ(first[size], 0x5a);
 	opaque_rm_close();
 	memory_unmap(row, p);
 }

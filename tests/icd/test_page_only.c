@@ -12,11 +12,11 @@
 static const struct form {
 	const char *name;
 	enum stub_option option;
-	long value;
+	long value; /* 0: a page */
 	bool is_gpu;
 } forms[] = {
-	{ "copies", STUB_ZERO_COPY_ALIGN, PAGE, false },
-	{ "copies_gpu", STUB_ZERO_COPY_ALIGN, PAGE, true },
+	{ "copies", STUB_ZERO_COPY_ALIGN, 0, false },
+	{ "copies_gpu", STUB_ZERO_COPY_ALIGN, 0, true },
 	{ "refuses", STUB_UNALIGNED_FAIL, CL_INVALID_HOST_PTR, false },
 	{ "refuses_gpu", STUB_UNALIGNED_FAIL, CL_INVALID_HOST_PTR, true },
 	{ "is_short", STUB_UNALIGNED_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE, true },
@@ -25,7 +25,7 @@ static const struct form {
 static void page_only_open(const struct form *form)
 {
 	fixture_reset();
-	stub_set(form->option, form->value);
+	stub_set(form->option, form->value ? form->value : (long)PAGE);
 	stub_set(STUB_GPU, form->is_gpu);
 	stub_set(STUB_NO_NATIVE_KERNEL, form->is_gpu);
 	fixture_open();
@@ -42,13 +42,13 @@ static size_t page_only_query(cl_mem mem, cl_mem_info name)
 /* Ranges of three pages. */
 static const struct range {
 	const char *name;
-	size_t offset, size;
+	struct pages offset, size;
 } ranges[] = {
-	{ "within_a_page", 3 * ALIGN, 1001 },
-	{ "odd_size", 0, 4095 },
-	{ "a_byte", ALIGN, 1 },
-	{ "over_a_page", PAGE - ALIGN, 2 * PAGE },
-	{ "to_the_end", ALIGN, 3 * PAGE - ALIGN },
+	{ "within_a_page", { 0, 3 * ALIGN }, { 0, 1001 } },
+	{ "odd_size", { 0, 0 }, { 1, -1 } },
+	{ "a_byte", { 0, ALIGN }, { 0, 1 } },
+	{ "over_a_page", { 1, -ALIGN }, { 2, 0 } },
+	{ "to_the_end", { 0, ALIGN }, { 3, -ALIGN } },
 };
 
 TEST(verify, "With CLIMPORT_VERIFY=1 an import within a page proves itself, too.")
@@ -72,8 +72,8 @@ TEST_EACH_PAIR(takes, struct form, forms, struct range, ranges,
 
 	page_only_open(row);
 	memory = pages_map(3);
-	p = memory + column->offset;
-	mem = fixture_import_host(CL_MEM_READ_WRITE, p, column->size);
+	p = memory + pages_bytes(column->offset);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, p, pages_bytes(column->size));
 	p[0] = 41;
 	fixture_increment(mem);
 	EXPECT_EQ(p[0], 42);

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define ORIGIN 128 /* bytes: the stub's CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 
 /* Of STUB_IMAGES_END_OF. */

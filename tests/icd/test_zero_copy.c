@@ -47,10 +47,10 @@ TEST_EACH(large, struct device_kind, device_kinds,
 	stub_set(STUB_COPYING_ABOVE, 96 * 1024);
 	fixture_open();
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
-	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(64), 64 * PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(64), 262144));
 	EXPECT(strstr(fix.notice, "262144 bytes are not proved") && strstr(fix.notice, "65536"));
-	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(16), 16 * PAGE));
-	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(20), 20 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(16), 65536));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(20), 81920));
 	fixture_close();
 }
 
@@ -99,8 +99,8 @@ TEST(pin_limit, "If a driver cannot take a size in the self-test, larger imports
 {
 	zero_copy_open_gpu();
 	stub_set(STUB_PIN_LIMIT, 512 * 1024);
-	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(16), 16 * PAGE));
-	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(17), 17 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(16), 65536));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(17), 65536 + PAGE));
 	fixture_close();
 }
 
@@ -136,7 +136,7 @@ TEST_EACH(untouched, struct proof, proofs, "No proof changes the application's m
 	memory = pages_map(2);
 	memset(memory, 0xa5, 2 * PAGE);
 	cl.clReleaseMemObject(fixture_import_host(0, memory, 2 * PAGE));
-	for (int i = 0; i < 2 * PAGE; i++)
+	for (size_t i = 0; i < 2 * PAGE; i++)
 		EXPECT_EQ(memory[i], 0xa5);
 	fixture_close();
 }
@@ -187,7 +187,7 @@ TEST_EACH(verify, struct device_kind, device_kinds,
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory, 2 * PAGE),
 		  CL_INVALID_OPERATION);
 	EXPECT(strstr(fix.notice, "CLIMPORT_VERIFY: the device works on a copy"));
-	for (int i = 0; i < 2 * PAGE; i++)
+	for (size_t i = 0; i < 2 * PAGE; i++)
 		EXPECT_EQ(memory[i], 0xa5);
 	/* Of memory that may not be written nothing is known. */
 	cl.clReleaseMemObject(fixture_import_host(CL_MEM_READ_ONLY, memory, 2 * PAGE));

@@ -5,8 +5,6 @@
 
 #include "fixture.h"
 
-#define PAGE 4096
-
 /* For TEST_EACH(): whether the driver copies the memory under test. */
 static const struct habit {
 	const char *name;

@@ -130,7 +130,8 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	cl_device_exec_capabilities runs = CL_EXEC_KERNEL;
 	unsigned char uuid[16];
 	cl_uint refs = device->parent ? (cl_uint)device->base.refs : 1;
-	cl_uint part_bits = (device_option(device, STUB_PART_AT_PAGE) ? 4096 : BASE_ALIGN) * 8;
+	cl_uint part_bits =
+		(device_option(device, STUB_PART_AT_PAGE) ? (cl_uint)STUB_PAGE : BASE_ALIGN) * 8;
 
 	if (!stub_get(STUB_NO_NATIVE_KERNEL))
 		runs |= CL_EXEC_NATIVE_KERNEL;

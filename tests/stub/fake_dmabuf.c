@@ -117,7 +117,8 @@ static int fake_udmabuf_create(const struct udmabuf_create *create)
 
 	if (fd < 0)
 		return -1;
-	if (create->offset || fstat(fd, &st) || create->size > (uint64_t)st.st_size) {
+	if (create->offset || create->size % (uint64_t)sysconf(_SC_PAGESIZE) || fstat(fd, &st) ||
+	    create->size > (uint64_t)st.st_size) {
 		close(fd);
 		errno = EINVAL;
 		return -1;

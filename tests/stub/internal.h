@@ -15,9 +15,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_DEVICES 12
 #define BASE_ALIGN 128 /* bytes; CL_DEVICE_MEM_BASE_ADDR_ALIGN as PoCL has it */
+#define STUB_PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 /* Each function's prototype and number. */
 #define F(name) __typeof__(name) stub_##name;

@@ -133,7 +133,7 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		.in_only = device_option(device, STUB_LOST_WRITES),
 		.out_only = device_option(device, STUB_STALE_READS),
 		.align = device_option(device, STUB_PAGES_ALONE)
-				 ? 4096
+				 ? STUB_PAGE
 				 : (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
 		.above = (size_t)stub_get(STUB_COPYING_ABOVE),
 		.access = (stub_get(STUB_COPYING_READ_ONLY) ||

@@ -143,7 +143,7 @@ cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host
 	if (!err && flags & CL_MEM_USE_HOST_PTR && stub_get(STUB_PIN_LIMIT) &&
 	    size > (size_t)stub_get(STUB_PIN_LIMIT))
 		err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-	if (!err && flags & CL_MEM_USE_HOST_PTR && ((uintptr_t)host_ptr | size) % 4096)
+	if (!err && flags & CL_MEM_USE_HOST_PTR && ((uintptr_t)host_ptr | size) % STUB_PAGE)
 		err = (cl_int)stub_get(STUB_UNALIGNED_FAIL);
 	if (!err && properties && properties[0] && !is_opaque(properties) &&
 	    !khr_is_asked(properties))

@@ -591,6 +591,28 @@ TEST(end_fails, "If END fails, the release's event fails, and a second release e
 	door_close();
 }
 
+TEST_EACH(release_list_fails, struct queue_kind, queue_kinds,
+	  "If the wait list of a release fails, the release ends nothing, and a second one does.")
+{
+	cl_event go, at[2];
+
+	door_open(row->properties);
+	go = user_event_create();
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 1, &go, &at[0]), CL_SUCCESS);
+	fixture_complete_event(go, -7);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at[0]), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	expect_count("sync END a rw", 0);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, &at[1]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &at[1]), CL_SUCCESS);
+	expect_count("sync END a rw", 1);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(at[0]);
+	cl.clReleaseEvent(at[1]);
+	door_close();
+}
+
 TEST(kernel_fails, "A kernel that fails between acquire and release leaves the object released.")
 {
 	cl_kernel kernel;

@@ -58,16 +58,18 @@ cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
 	return next.clReleaseKernel(kernel);
 }
 
+static APART cl_int kernel_set_arg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
+{
+	cl_int err = next.clSetKernelArg(kernel, index, size, value);
+
+	return err ? err : kernel_args_set(kernel, index, size, value);
+}
+
 cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
 					const void *value)
 {
-	cl_int err;
-
-	/* Nothing is imported: a jump to the driver. */
-	if (!memobj_live() && !kernel_args_any())
-		return next.clSetKernelArg(kernel, index, size, value);
-	err = next.clSetKernelArg(kernel, index, size, value);
-	return err ? err : kernel_args_set(kernel, index, size, value);
+	return memobj_live() || kernel_args_any() ? kernel_set_arg(kernel, index, size, value)
+						  : next.clSetKernelArg(kernel, index, size, value);
 }
 
 /* Memory by address takes the place of a dma-buf. */

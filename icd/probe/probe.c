@@ -165,19 +165,28 @@ static void probe_run(struct probe *p)
 	posix_spawnattr_destroy(&p->attr);
 }
 
+/* A worker's signal may be the driver's, or another's: of who stops a service, or of the kernel that lacks memory. */
 static void probe_explain(const struct probe *p, char *why, size_t size)
 {
+	const int status = p->status > 0 ? WEXITSTATUS(p->status) : 0;
+	const char *signal =
+		status > PROBE_STATUS_SIGNAL ? sigdescr_np(status - PROBE_STATUS_SIGNAL) : NULL;
+
 	if (p->error)
 		snprintf(why, size, "climport-probe cannot be run: %s", log_strerror(p->error));
 	else if (WIFSIGNALED(p->status))
 		snprintf(why, size, "climport-probe was ended by signal %d", WTERMSIG(p->status));
-	else if (p->status > 0 && WEXITSTATUS(p->status) == WEXITSTATUS(PROBE_STATUS_HANGS))
+	else if (status == WEXITSTATUS(PROBE_STATUS_HANGS))
 		snprintf(why, size, "the driver hangs when it starts");
-	else if (p->status > 0 && WEXITSTATUS(p->status) > PROBE_STATUS_SIGNAL)
-		snprintf(why, size, "the driver crashes when it starts: %s",
-			 sigdescr_np(WEXITSTATUS(p->status) - PROBE_STATUS_SIGNAL));
-	else if (p->status > 0)
-		snprintf(why, size, "climport-probe ended with status %d", WEXITSTATUS(p->status));
+	else if (status == PROBE_STATUS_LOST)
+		snprintf(why, size,
+			 "climport-probe did not find the platform again, or had no memory");
+	else if (signal)
+		snprintf(why, size,
+			 "the process that tests the driver died as the driver started: %s",
+			 signal);
+	else if (status)
+		snprintf(why, size, "climport-probe ended with status %d", status);
 	else
 		snprintf(why, size, "climport-probe gave no result: climport info runs it again");
 }

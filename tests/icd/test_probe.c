@@ -410,7 +410,12 @@ TEST(init_hang, "If a driver hangs, a program that adopts orphans gets no orphan
 static const struct end {
 	const char *name, *script, *sentence;
 } ends[] = {
-	{ "crash", "exit 139", "the driver crashes when it starts: Segmentation fault" },
+	{ "crash", "exit 139",
+	  "the process that tests the driver died as the driver started: Segmentation fault" },
+	{ "no_memory", "exit 137",
+	  "the process that tests the driver died as the driver started: Killed" },
+	{ "no_signal", "exit 200", "climport-probe ended with status 200" },
+	{ "lost", "exit 126", "climport-probe did not find the platform again, or had no memory" },
 	{ "hang", "exit 255", "the driver hangs when it starts" },
 	{ "status", "exit 3", "climport-probe ended with status 3" },
 	{ "killed", "kill -9 $$", "climport-probe was ended by signal 9" },

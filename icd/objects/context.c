@@ -293,9 +293,8 @@ static cl_int context_refuse_device(size_t i, const struct device *device, enum 
 			  type_extension(type), why);
 		return CL_INVALID_PROPERTY;
 	}
-	log_error("it is unknown whether device %zu of the context supports %s, and a later import "
-		  "asks again: %s",
-		  i, type_extension(type), why);
+	log_error("it is unknown whether device %zu of the context supports %s: %s", i,
+		  type_extension(type), why);
 	return CL_OUT_OF_RESOURCES;
 }
 

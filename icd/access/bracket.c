@@ -372,10 +372,15 @@ static cl_int bracket_mark_end(struct bracket *b)
 		bracket_fail(b, err); /* no command runs without START ... */
 		bracket_abandon(b);   /* ... and END comes too early rather than never */
 	}
+	if (err && b->is_release) {
+		log_error("the memory objects are not released: %s", cl_error_name(err));
+		context_notify(b->context, "access to a dma-buf", err);
+		return err;
+	}
 	if (err)
 		log_error("the command's event may complete before its dma-buf access ends: %s",
 			  cl_error_name(err));
-	return b->is_release ? err : CL_SUCCESS;
+	return CL_SUCCESS;
 }
 
 /* All commands are enqueued: the gate and "ended" may fail now. */

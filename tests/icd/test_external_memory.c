@@ -613,6 +613,21 @@ TEST_EACH(release_list_fails, struct queue_kind, queue_kinds,
 	door_close();
 }
 
+TEST(release_refused,
+     "If the driver refuses what a release needs, the context's callback is told so.")
+{
+	door_open(0);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	stub_fail("clSetEventCallback", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+	EXPECT(strstr(fix.notice, "the memory objects are not released: CL_OUT_OF_RESOURCES"));
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync END a rw", 1);
+	door_close();
+}
+
 TEST(kernel_fails, "A kernel that fails between acquire and release leaves the object released.")
 {
 	cl_kernel kernel;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/objects/memobj_watch.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -34,8 +33,9 @@ static struct memobj_hold *memobj_holds_late GUARDED_BY(memobj_holds_lock);
 static atomic_uint memobj_holds_waiting; /* of the list, or about to end */
 static atomic_bool memobj_has_late;	 /* one was made: else no release has anything to end */
 
-/* What the driver ends in this thread's release. */
-static _Thread_local struct memobj_hold **memobj_own;
+/* This thread's release is in the driver, and what the driver has ended there. */
+static _Thread_local bool memobj_releases;
+static _Thread_local struct memobj_hold *memobj_own;
 
 /* The holds are the parent process's. */
 static void memobj_holds_forget(struct lock *lock)
@@ -53,7 +53,6 @@ static void memobj_hold_end(struct memobj_hold *hold)
 	free(hold);
 }
 
-/* One by one: a callback of the application's may end the thread. */
 static struct memobj_hold *memobj_hold_take(void)
 {
 	struct memobj_hold *hold;
@@ -66,29 +65,14 @@ static struct memobj_hold *memobj_hold_take(void)
 	return hold;
 }
 
-static void memobj_hold_count_end(void *unused)
-{
-	(void)unused;
-	atomic_fetch_sub(&memobj_holds_waiting, 1);
-}
-
-/* False: there was none. */
-static bool memobj_hold_end_next(void)
-{
-	struct memobj_hold *const hold = memobj_hold_take();
-
-	if (!hold)
-		return false;
-	pthread_cleanup_push(memobj_hold_count_end, NULL);
-	memobj_hold_end(hold);
-	pthread_cleanup_pop(1);
-	return true;
-}
-
 static bool memobj_holds_tick(void)
 {
-	while (memobj_hold_end_next())
-		;
+	struct memobj_hold *hold;
+
+	while ((hold = memobj_hold_take())) {
+		memobj_hold_end(hold);
+		atomic_fetch_sub(&memobj_holds_waiting, 1);
+	}
 	return false;
 }
 
@@ -119,31 +103,22 @@ static void memobj_hold_end_late(struct memobj_hold *hold)
 	idle_request(&memobj_holds_task);
 }
 
-static void memobj_release_end(void *arg)
-{
-	struct memobj_hold **own = arg, *hold;
-
-	while ((hold = *own)) {
-		*own = hold->next;
-		memobj_hold_end(hold);
-	}
-	memobj_own = NULL;
-	if (atomic_load(&memobj_holds_waiting) && !idle_is_running())
-		memobj_holds_tick();
-}
-
-/* A callback may end the thread. */
 cl_int memobj_watch_release(cl_mem mem)
 {
-	struct memobj_hold *own = NULL;
+	struct memobj_hold *hold;
 	cl_int err;
 
-	if (!atomic_load_explicit(&memobj_has_late, memory_order_relaxed) || memobj_own)
+	if (!atomic_load_explicit(&memobj_has_late, memory_order_relaxed) || memobj_releases)
 		return next.clReleaseMemObject(mem);
-	memobj_own = &own;
-	pthread_cleanup_push(memobj_release_end, &own);
+	memobj_releases = true;
 	err = next.clReleaseMemObject(mem);
-	pthread_cleanup_pop(1);
+	while ((hold = memobj_own)) {
+		memobj_own = hold->next;
+		memobj_hold_end(hold);
+	}
+	memobj_releases = false;
+	if (atomic_load(&memobj_holds_waiting) && !idle_is_running())
+		memobj_holds_tick();
 	return err;
 }
 
@@ -154,9 +129,9 @@ static void CL_CALLBACK memobj_watched_destroyed(cl_mem mem, void *arg)
 	(void)mem;
 	if (!hold->is_late) {
 		memobj_hold_end(hold);
-	} else if (memobj_own) {
-		hold->next = *memobj_own;
-		*memobj_own = hold;
+	} else if (memobj_releases) {
+		hold->next = memobj_own;
+		memobj_own = hold;
 	} else {
 		memobj_hold_end_late(hold);
 	}

@@ -100,18 +100,35 @@ static void facts_note_end(struct facts_record *record, int status)
 	facts->has_images = true; /* there are no imports */
 }
 
-/* The next device's. */
-static void facts_begin_section(struct facts_file *file, struct device *device)
+/* Written before the driver is asked about the device, which it may not survive: the next worker goes on with the others. */
+static struct facts *facts_begin_section(struct facts_file *file, cl_device_id id)
 {
 	struct facts *section = &file->record->device[file->record->count++];
 
-	*section = device->facts;
+	device_name_in_record(id, section->name);
 	file->record->is_open = true;
 	facts_write(file);
-	method_probe(device);
-	device->facts.is_tested = true;
-	device->facts.has_images = file->with_images;
-	*section = device->facts;
+	return section;
+}
+
+/* False: no memory. */
+static bool facts_test(struct facts_file *file, struct facts *section, cl_device_id id)
+{
+	struct device *device = device_create(id);
+
+	if (!device)
+		return false;
+	if (section->is_tested) {
+		method_recall(device, section, "");
+	} else {
+		method_probe(device);
+		device->facts.is_tested = true;
+		device->facts.has_images = file->with_images;
+		*section = device->facts;
+	}
+	facts_run_dangers(file, section, device);
+	device_free(device);
+	return true;
 }
 
 /*
@@ -120,27 +137,17 @@ static void facts_begin_section(struct facts_file *file, struct device *device)
  */
 static void facts_make_section(struct facts_file *file, cl_device_id id, int status)
 {
-	struct device *device = device_create(id);
-	const bool is_new = !file->record->is_open;
-	struct facts *section;
-	bool goes_on = true;
+	struct facts_record *record = file->record;
+	const bool is_new = !record->is_open;
+	struct facts *section = is_new ? facts_begin_section(file, id)
+				       : &record->device[record->count - 1];
 
-	file->is_written &= device != NULL;
-	if (!device)
-		return;
-	if (is_new)
-		facts_begin_section(file, device);
-	section = &file->record->device[file->record->count - 1];
-	if (!is_new) {
-		goes_on = section->is_tested && status != PROBE_STATUS_HANGS;
-		facts_note_end(file->record, status);
-		method_recall(device, section, "");
-	}
-	if (goes_on)
-		facts_run_dangers(file, section, device);
-	file->record->is_open = false;
+	if (!is_new)
+		facts_note_end(record, status);
+	if (is_new || (section->is_tested && status != PROBE_STATUS_HANGS))
+		file->is_written &= facts_test(file, section, id);
+	record->is_open = false;
 	facts_write(file);
-	device_free(device);
 }
 
 /* False: the devices of an earlier process are no more those of this one. */

@@ -4,6 +4,7 @@
  * climport-probe the environment says.  BITS are of devices.
  *
  *	PRELOADED_DIES=BITS	contexts of these devices end the process,
+ *	PRELOADED_DIES_ASKED=BITS	queries for the extensions of these devices do,
  *	PRELOADED_SIGNAL=N	by this signal, or by SIGABRT,
  *	PRELOADED_STATUS=N	or by this exit status
  *	PRELOADED_HANGS=BITS	contexts of these devices never end and block all signals; the parent's patience
@@ -30,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-STUB_API stub_preloaded_fn stub_preloaded;
+STUB_API stub_preloaded_fn stub_preloaded, stub_preloaded_query;
 
 static bool preloaded_in_probe(void)
 {
@@ -152,6 +153,13 @@ cl_int stub_preloaded(unsigned int index)
 	if (preloaded_is_chosen("PRELOADED_HANGS", index))
 		preloaded_hang();
 	return preloaded_is_chosen("PRELOADED_LACKS", index) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+}
+
+cl_int stub_preloaded_query(unsigned int index)
+{
+	if (preloaded_in_probe() && preloaded_is_chosen("PRELOADED_DIES_ASKED", index))
+		preloaded_die();
+	return CL_SUCCESS;
 }
 
 static int preloaded_wait(const sigset_t *signals, siginfo_t *info, const struct timespec *limit)

@@ -213,6 +213,18 @@ TEST_EACH(death, struct death, deaths,
 	EXPECT_EQ(probe_run_program(devices_query_kept), PLATFORM | 7);
 }
 
+TEST(death_asked, "If the driver dies when it is asked about a device, the other devices have the "
+		  "extension, and no other process asks for an hour.")
+{
+	devices_begin("PRELOADED_DIES_ASKED=2", NULL, NULL);
+	EXPECT_EQ(devices_find_out(), PLATFORM | 5);
+	expect_tested(5, 2);
+	devices_mend();
+	devices_forget_tested();
+	EXPECT_EQ(devices_find_out(), PLATFORM | 5);
+	expect_tested(0, 0);
+}
+
 TEST(replaced, "That the driver dies of a device does not hold for another device in its place.")
 {
 	char command[256];

@@ -2,7 +2,6 @@
 /* Contexts. */
 #include "internal.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all contexts' callbacks */
@@ -40,16 +39,12 @@ static cl_int context_fill(struct context *context, const cl_context_properties 
 	return properties_keep(context, properties);
 }
 
-/* STUB_PRELOADED */
 static cl_int context_call_preloaded(const struct context *context)
 {
-	stub_preloaded_fn *preloaded = (stub_preloaded_fn *)dlsym(RTLD_DEFAULT, "stub_preloaded");
 	cl_int err = CL_SUCCESS;
 
-	if (!preloaded)
-		abort();
 	for (cl_uint i = 0; i < context->num_devices && !err; i++)
-		err = preloaded(context->device[i]->index);
+		err = device_call_preloaded(context->device[i], "stub_preloaded");
 	return err;
 }
 
@@ -67,7 +62,7 @@ cl_context CL_API_CALL stub_clCreateContext(const cl_context_properties *propert
 	context = object_create(STUB_CONTEXT);
 	context->handles = 1;
 	err = context_fill(context, properties, num, devices);
-	if (!err && stub_get(STUB_PRELOADED))
+	if (!err)
 		err = context_call_preloaded(context);
 	if (err) {
 		object_destroy(context);

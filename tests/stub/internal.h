@@ -96,6 +96,9 @@ bool device_option(const struct device *device, enum stub_option option);
 cl_int device_info(const struct device *device, cl_device_info name, size_t room, void *out,
 		   size_t *size_ret);
 
+/* With STUB_PRELOADED, calls the function @name of the preloaded library. */
+cl_int device_call_preloaded(const struct device *device, const char *name);
+
 /* context.c */
 struct callback {
 	struct callback *next;

@@ -2,6 +2,7 @@
 /* Platforms, devices and sub-devices. */
 #include "internal.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -266,6 +267,18 @@ cl_int CL_API_CALL stub_clGetDeviceIDs(cl_platform_id handle, cl_device_type typ
 	return have ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
+cl_int device_call_preloaded(const struct device *device, const char *name)
+{
+	stub_preloaded_fn *preloaded;
+
+	if (!stub_get(STUB_PRELOADED))
+		return CL_SUCCESS;
+	preloaded = (stub_preloaded_fn *)dlsym(RTLD_DEFAULT, name);
+	if (!preloaded)
+		abort();
+	return preloaded(device->index);
+}
+
 cl_int CL_API_CALL stub_clGetDeviceInfo(cl_device_id handle, cl_device_info name, size_t room,
 					void *out, size_t *size_ret)
 {
@@ -276,8 +289,12 @@ cl_int CL_API_CALL stub_clGetDeviceInfo(cl_device_id handle, cl_device_info name
 		return err;
 	if (!device)
 		return CL_INVALID_DEVICE;
-	if (name == CL_DEVICE_EXTENSIONS)
-		return extensions_info(BY_DEVICE, device_is_native(device), room, out, size_ret);
+	if (name == CL_DEVICE_EXTENSIONS) {
+		err = device_call_preloaded(device, "stub_preloaded_query");
+		return err ? err
+			   : extensions_info(BY_DEVICE, device_is_native(device), room, out,
+					     size_ret);
+	}
 	if (name == CL_DEVICE_EXTENSIONS_WITH_VERSION && !stub_get(STUB_CL12))
 		return versions_info(BY_DEVICE, device_is_native(device), room, out, size_ret);
 	return device_info(device, name, room, out, size_ret);

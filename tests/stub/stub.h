@@ -131,7 +131,7 @@ enum stub_option {
 	STUB_PART_AT_PAGE,   /* bits of devices: CL_DEVICE_MEM_BASE_ADDR_ALIGN is a page */
 	STUB_IMAGES_END,    /* the signal that ends a process with an image of STUB_IMAGES_END_OF */
 	STUB_IMAGES_END_OF, /* bits: 1 host memory, 2 a buffer over host memory, 4 a part of one */
-	STUB_PRELOADED, /* clCreateContext calls stub_preloaded(), and aborts without the function */
+	STUB_PRELOADED,	    /* calls of stub_preloaded_fn */
 	STUB_ADDS_VARIABLE, /* the driver adds to its variable: 1 at the first list of devices, 2 at the start */
 	STUB_DROP_DELAY, /* milliseconds from a command's end until its references are dropped */
 	STUB_TWO_FAILURES_ABORT, /* a command aborts if two events of its wait list fail (Intel) */
@@ -141,8 +141,8 @@ enum stub_option {
 };
 
 /*
- * STUB_PRELOADED: the function is in a library that is preloaded.  @index: of a device of the new
- * context.  Returns the error of clCreateContext.
+ * STUB_PRELOADED: clCreateContext calls stub_preloaded() for each device of the new context, and a query for a device's
+ * extensions stub_preloaded_query(), of a library that is preloaded; without it they abort.  Returns the call's error.
  */
 typedef cl_int stub_preloaded_fn(unsigned int index);
 

@@ -57,8 +57,9 @@ struct probe {
 	/* Set by the process between. */
 	size_t used; /* bytes: of the answer, if the probe has ended with success */
 	int error;
-	pid_t pid;  /* of the probe */
-	int status; /* of the probe's end; -1: unknown, as the application ignores SIGCHLD */
+	const char *lacks; /* a part of the error's sentence */
+	pid_t pid;	   /* of the probe */
+	int status;	   /* of the probe's end; -1: unknown, as the application ignores SIGCHLD */
 	_Alignas(16) char stack[PROBE_STACK_SIZE];
 };
 
@@ -103,11 +104,14 @@ static NOT_SANITIZED int between_main(void *arg)
 
 	between_prepare();
 	between_close();
-	for (int fd = 0; fd < PROBE_FD; fd++)
-		syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
-	if (syscall(SYS_memfd_create, "climport facts", 0) != PROBE_FD)
-		p->error = ENOSYS;
-	else
+	for (int fd = 0; fd < PROBE_FD && !p->error; fd++)
+		if (syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0) < 0) {
+			p->error = errno;
+			p->lacks = "/dev/null: ";
+		}
+	if (!p->error && syscall(SYS_memfd_create, "climport facts", 0) < 0)
+		p->error = errno;
+	if (!p->error)
 		p->error = posix_spawn(&p->pid, p->program, NULL, &p->attr, (char *const *)p->argv,
 				       p->env);
 	if (!p->error)
@@ -173,7 +177,8 @@ static void probe_explain(const struct probe *p, char *why, size_t size)
 		status > PROBE_STATUS_SIGNAL ? sigdescr_np(status - PROBE_STATUS_SIGNAL) : NULL;
 
 	if (p->error)
-		snprintf(why, size, "climport-probe cannot be run: %s", log_strerror(p->error));
+		snprintf(why, size, "climport-probe cannot be run: %s%s", p->lacks,
+			 log_strerror(p->error));
 	else if (WIFSIGNALED(p->status))
 		snprintf(why, size, "climport-probe was ended by signal %d", WTERMSIG(p->status));
 	else if (status == WEXITSTATUS(PROBE_STATUS_HANGS))
@@ -211,6 +216,7 @@ size_t probe_ask(cl_platform_id platform, bool with_images, void *answer, size_t
 		p->argv[4] = with_images ? PROBE_WITH_IMAGES : NULL;
 		p->answer = answer;
 		p->size = size;
+		p->lacks = "";
 		p->status = -1;
 		probe_run(p);
 		used = p->used;

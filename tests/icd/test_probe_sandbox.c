@@ -236,6 +236,50 @@ TEST(abort, "A program without close_range() and /proc can abort() after a query
 	EXPECT_EQ(status, 0);
 }
 
+static char sandbox_notice[512];
+
+static void CL_CALLBACK sandbox_note(const char *text, const void *info, size_t size, void *arg)
+{
+	(void)info;
+	(void)size;
+	(void)arg;
+	snprintf(sandbox_notice, sizeof(sandbox_notice), "%s", text);
+}
+
+/* Returns 0 if the error of an import names the file. */
+static int import_without_dev_null(void)
+{
+	static unsigned char memory[4096] __attribute__((aligned(4096)));
+	cl_platform_id platform = probe_get_platform();
+	__typeof__(&clImportMemoryARM) import;
+	cl_context context;
+	cl_device_id device;
+	cl_int err;
+
+	clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+	context = clCreateContext(NULL, 1, &device, sandbox_note, NULL, &err);
+	import = (__typeof__(import))clGetExtensionFunctionAddressForPlatform(platform,
+									      "clImportMemoryARM");
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/dev", "tmpfs", 0, NULL))
+		return 77;
+	if (import(context, CL_MEM_READ_WRITE, NULL, memory, sizeof(memory), &err))
+		return 1;
+	clReleaseContext(context);
+	return strstr(sandbox_notice, "/dev/null: No such file") ? 0 : 2;
+}
+
+TEST(no_dev_null, "Without /dev/null no probe is run, and an import's error says so.")
+{
+	int status;
+
+	probe_create_cache();
+	status = probe_run_program(import_without_dev_null);
+	if (status == 77)
+		test_skip("only root may mount");
+	EXPECT_EQ(status, 0);
+}
+
 /* A probe's processes each call setsid(). */
 static int filtered_probe(void)
 {

@@ -410,8 +410,10 @@ void host_registration_invalidate(uintptr_t address, size_t size)
 		return;
 	lock_acquire(&host_registration_lock);
 	for (struct host_slot *slot = host_slots; slot; slot = slot->older) {
+		if (!slot->listed)
+			continue;
 		host_slot_read(slot, &r);
-		if (!slot->listed || !cache_range_touches(r.base, r.size, address, size))
+		if (!cache_range_touches(r.base, r.size, address, size))
 			continue;
 		atomic_fetch_or(&slot->state, HOST_ENDED);
 		host_slot_unlist(slot);

@@ -15,7 +15,11 @@ __attribute__((visibility("default"))) void *mmap(void *address, size_t size, in
 
 static void *behind_map(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
+#ifdef SYS_mmap
 	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+#else
+	return (void *)syscall(SYS_mmap2, address, size, protection, flags, fd, offset >> 12);
+#endif
 }
 
 static int behind_protection(void)

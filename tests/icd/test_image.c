@@ -312,7 +312,7 @@ static const struct row too_large[] = {
 	{ "height", .height = (size_t)1 << 20, .row_pitch = SIZE },
 	{ "area_of_part", .parent = PART, .width = (size_t)1 << 20, .height = (size_t)1 << 20 },
 	{ "width_overflows", .width = SIZE_MAX / 4 + 2, .height = 1 },
-	{ "pitch_overflows_part", .parent = PART, .height = 2, .row_pitch = (size_t)1 << 62 },
+	{ "pitch_overflows_part", .parent = PART, .height = 2, .row_pitch = SIZE_MAX / 4 + 1 },
 	{ "pitch_is_odd", .row_pitch = WIDTH * 4 + 1 },
 };
 

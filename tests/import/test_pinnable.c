@@ -182,7 +182,7 @@ static int disk_file(char *path)
 	fd = mkstemp(path);
 	EXPECT(fd >= 0);
 	EXPECT_EQ(fstatfs(fd, &fs), 0);
-	if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC) {
+	if (fs.f_type == TMPFS_MAGIC || (unsigned long)fs.f_type == RAMFS_MAGIC) {
 		unlink(path);
 		test_skip("no disk here");
 	}
@@ -282,6 +282,7 @@ TEST(io_uring, "Pages of a ring that the kernel shares are refused.")
 	EXPECT(strstr(log_last(), "io_uring"));
 }
 
+#ifdef SYS_memfd_secret
 TEST(secret, "Secret memory cannot be pinned.")
 {
 	int fd = syscall(SYS_memfd_secret, 0);
@@ -290,6 +291,7 @@ TEST(secret, "Secret memory cannot be pinned.")
 		test_skip("no memfd_secret: %s", strerror(errno));
 	EXPECT_EQ(pinnable_check_mapping(pinnable_resize(fd), MAP_SHARED), -EOPNOTSUPP);
 }
+#endif
 
 TEST(node_in_tmpfs, "A device node cannot be pinned, even in a tmpfs.")
 {

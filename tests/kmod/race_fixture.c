@@ -103,8 +103,9 @@ int race_read_word(const volatile void *p, uint64_t *value)
 	return number;
 }
 
-int race_write_word(volatile void *p, uint64_t value)
+int race_write_word(volatile void *p, uint64_t word)
 {
+	const volatile uint64_t value = word; /* sigsetjmp() may return twice */
 	int number = sigsetjmp(jump, 0);
 
 	if (!number) {

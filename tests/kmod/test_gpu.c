@@ -198,9 +198,8 @@ TEST(gpu_beside_host, "Host memory and GPU memory at equal addresses are exporte
 	int gpu = gpu_export(&s), host;
 	unsigned char *view;
 
-	EXPECT_EQ(mmap(at, PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
-		  at);
+	EXPECT(mmap(at, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == at);
 	memset(at, 0x5e, PAGE);
 	EXPECT_EQ(gdm_export_host(s.ctx, at, PAGE, 0, &host), 0);
 	view = dmabuf_map(host, PAGE, PROT_READ);

@@ -73,7 +73,8 @@ static void *host_remapper(void *arg)
 	while (race_next_round()) {
 		struct slot *slot = &race_slots[(uintptr_t)arg % 2 + 2 * race_any(SLOTS / 2)];
 		uint64_t turn = atomic_fetch_add(&slot->turn, 1) + 2;
-		unsigned char *at = host_change(slot, (unsigned char *)atomic_load(&slot->address));
+		unsigned char *at =
+			host_change(slot, (unsigned char *)(uintptr_t)atomic_load(&slot->address));
 
 		host_fill(at, slot, turn);
 		atomic_store(&slot->address, (uintptr_t)at);

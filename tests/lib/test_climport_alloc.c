@@ -127,8 +127,8 @@ static const struct size_row large_sizes[] = {
 	{ "max_aligned", SIZE_MAX - G + 1 },
 	{ "max_aligned_less_2mb", SIZE_MAX - 2 * G + 1 },
 	{ "half", SIZE_MAX / 2 },
-	{ "1eb", (size_t)1 << 60 },
-	{ "1pb", (size_t)1 << 50 },
+	{ "sixteenth", SIZE_MAX / 16 + 1 },
+	{ "beyond_ram", (size_t)1 << (sizeof(size_t) > 4 ? 50 : 30) },
 };
 
 TEST_EACH(too_large, struct size_row, large_sizes, "A size beyond any memory is -ENOMEM.")

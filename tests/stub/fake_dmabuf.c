@@ -381,6 +381,7 @@ FAKE_API int open(const char *path, int flags, ...)
 	return fake_open(path, flags, mode);
 }
 
+#ifndef _FILE_OFFSET_BITS /* open() is no open64() */
 FAKE_API int open64(const char *path, int flags, ...)
 {
 	va_list args;
@@ -391,3 +392,4 @@ FAKE_API int open64(const char *path, int flags, ...)
 	va_end(args);
 	return fake_open(path, flags, mode);
 }
+#endif

@@ -18,7 +18,7 @@
 
 struct ipc_handle {
 	int pid, fd;
-	size_t size, block_size, begin; /* @begin: of the allocation in its block */
+	uint64_t size, block_size, begin; /* @begin: of the allocation in its block */
 	char unused[32];
 };
 

@@ -60,7 +60,7 @@ int handle_create(struct handle **out, size_t size, const struct cuda_properties
 
 	if (!properties_are_valid(p) || !vmm_is_granular(size))
 		return CUDA_INVALID_VALUE;
-	if (size >> 40 || size > physical_free())
+	if ((uint64_t)size >> 40 || size > physical_free())
 		return CUDA_OUT_OF_MEMORY;
 	h = driver_malloc(sizeof(*h));
 	if (!h)

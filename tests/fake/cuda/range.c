@@ -13,9 +13,9 @@
 /*
  * The addresses of device memory.  Freed ones stay reserved, as those of up to 16 MiB do with CUDA
  * (580.159.04; it unmaps 32 MiB), so that no thread's stack takes an address that a test is about to
- * use again.  64 GiB: the thread sanitizer has 1.5 TiB for all mappings.
+ * use again.  64 GiB: the thread sanitizer has 1.5 TiB for all mappings.  256 MiB of 32 bits.
  */
-#define ARENA_SIZE ((size_t)1 << 36)
+#define ARENA_SIZE ((size_t)1 << (sizeof(size_t) > 4 ? 36 : 28))
 
 static uintptr_t arena, arena_next;
 static struct range *ranges;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 4096, SIZE = SIDE * SIDE, ROUNDS = 11, LOCAL = 64 };
+enum { SIDE = 4096, SIZE = SIDE * SIDE, ROUNDS = 31, LOCAL = 64 };
 
 static const char source[] = "__kernel void negative(__global uchar16 *picture)\n"
 			     "{\n"
@@ -119,16 +119,20 @@ static void example_measure(struct demo *d, double times[WAYS][ROUNDS])
 	}
 }
 
+/* Other work of the machine lengthens a round: the fastest has the least of it. */
 static void example_print_times(double times[WAYS][ROUNDS])
 {
-	double zero_copy = timing_median(times[0], ROUNDS);
+	double fastest[WAYS], copied;
 
-	printf("%d MiB, with the kernel, median of %d rounds in turns:\n", SIZE >> 20, ROUNDS);
+	printf("%d MiB, with the kernel, fastest of %d rounds in turns:\n", SIZE >> 20, ROUNDS);
 	for (int way = 0; way < WAYS; way++) {
-		double time = timing_median(times[way], ROUNDS);
-
-		printf("  %-34s %8.2f ms  %5.2fx\n", ways[way].name, time * 1e3, time / zero_copy);
+		fastest[way] = timing_min(times[way], ROUNDS);
+		printf("  %-34s %8.2f ms  %5.2fx\n", ways[way].name, fastest[way] * 1e3,
+		       fastest[way] / fastest[0]);
 	}
+	copied = fastest[1] < fastest[2] ? fastest[1] : fastest[2];
+	printf("host import: ok, %d MiB of malloc(), zero copy %.1f times as fast as copying\n",
+	       SIZE >> 20, copied / fastest[0]);
 }
 
 static void example_compare(struct demo *d)
@@ -139,8 +143,6 @@ static void example_compare(struct demo *d)
 	example_measure(d, times);
 	session_release(d->kept);
 	example_print_times(times);
-	printf("host import: ok, %d MiB of malloc(), zero copy %.1f times as fast as copying\n",
-	       SIZE >> 20, timing_median(times[1], ROUNDS) / timing_median(times[0], ROUNDS));
 }
 
 /* The kernel's result is in the program's memory, and no call copied the result. */

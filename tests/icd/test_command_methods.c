@@ -77,7 +77,8 @@ static struct memory memory_open(const struct imported *imported, const char *na
 				   : memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	EXPECT(m.fd >= 0);
 	if (!imported->is_dmabuf)
-		EXPECT(!ftruncate(m.fd, SIZE) && !fcntl(m.fd, F_ADD_SEALS, F_SEAL_SHRINK));
+		EXPECT(!ftruncate(m.fd, 2 * (off_t)PAGE) &&
+		       !fcntl(m.fd, F_ADD_SEALS, F_SEAL_SHRINK));
 	m.at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
 	EXPECT(m.at != MAP_FAILED);
 	m.at += imported->offset;

@@ -362,25 +362,36 @@ void bracket_add(struct bracket *b, cl_event command)
 }
 
 /* Enqueues the event behind the end of access. */
-static cl_int bracket_mark_end(struct bracket *b)
+static void bracket_mark_end(struct bracket *b)
 {
 	cl_int err = bracket_call_back(b, b->events.last, DONE_DUE, bracket_on_done);
 
 	if (!err) {
 		err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
-	} else if (!b->is_release) {
+	} else {
 		bracket_fail(b, err); /* no command runs without START ... */
 		bracket_abandon(b);   /* ... and END comes too early rather than never */
-	}
-	if (err && b->is_release) {
-		log_error("the memory objects are not released: %s", cl_error_name(err));
-		context_notify(b->context, "access to a dma-buf", err);
-		return err;
 	}
 	if (err)
 		log_error("the command's event may complete before its dma-buf access ends: %s",
 			  cl_error_name(err));
-	return CL_SUCCESS;
+}
+
+/* The same for a release, which ends nothing if the driver refuses it: so the callback comes last. */
+static cl_int bracket_mark_release(struct bracket *b)
+{
+	cl_int err = bracket_enqueue_wait(b, 1, &b->events.ended.event, &b->events.marker);
+
+	if (!err) {
+		err = bracket_call_back(b, b->events.last, DONE_DUE, bracket_on_done);
+		if (err)
+			outcome_set(&b->events.ended, CL_COMPLETE); /* for the marker */
+	}
+	if (err) {
+		log_error("the memory objects are not released: %s", cl_error_name(err));
+		context_notify(b->context, "access to a dma-buf", err);
+	}
+	return err;
 }
 
 /* All commands are enqueued: the gate and "ended" may fail now. */
@@ -405,8 +416,10 @@ cl_int bracket_end(struct bracket *b, cl_event *marker)
 	} else {
 		if (b->edges == ACCESS_END) /* another bracket has begun access */
 			atomic_fetch_or(&b->state, BEGUN);
-		if (b->edges & ACCESS_END)
-			err = bracket_mark_end(b);
+		if (b->is_release)
+			err = bracket_mark_release(b);
+		else if (b->edges & ACCESS_END)
+			bracket_mark_end(b);
 	}
 	if (marker && b->events.marker)
 		next.clRetainEvent(b->events.marker);

@@ -628,6 +628,42 @@ TEST(release_refused,
 	door_close();
 }
 
+static bool door_has_no_events(void *unused)
+{
+	(void)unused;
+	return !stub_live(STUB_EVENT);
+}
+
+/* Alone, or as the end of the bracket of its acquire and a kernel. */
+static const struct unmarked {
+	const char *name;
+	bool joins;
+} unmarked[] = { { "alone", false }, { "joined", true } };
+
+TEST_EACH(release_unmarked, struct unmarked, unmarked,
+	  "A release that the driver refuses ends nothing, and a second one does.")
+{
+	cl_kernel kernel;
+
+	door_open(0);
+	kernel = fixture_create_increment(x.mem);
+	EXPECT_EQ(x.acquire(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	if (row->joins)
+		EXPECT_EQ(fixture_enqueue(x.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	else
+		EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	stub_fail("clEnqueueMarkerWithWaitList", row->joins ? 1 : 2, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+	EXPECT(process_settles(door_has_no_events, NULL));
+	expect_count("sync END a rw", 0);
+	EXPECT_EQ(x.release(x.queue, 1, &x.mem, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(x.queue), CL_SUCCESS);
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	cl.clReleaseKernel(kernel);
+	door_close();
+}
+
 TEST(kernel_fails, "A kernel that fails between acquire and release leaves the object released.")
 {
 	cl_kernel kernel;
@@ -645,12 +681,6 @@ TEST(kernel_fails, "A kernel that fails between acquire and release leaves the o
 	cl.clReleaseEvent(done);
 	cl.clReleaseKernel(kernel);
 	door_close();
-}
-
-static bool door_has_no_events(void *unused)
-{
-	(void)unused;
-	return !stub_live(STUB_EVENT);
 }
 
 TEST(late_callback, "A driver may call back long after the commands between acquire and release.")

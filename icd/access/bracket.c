@@ -141,7 +141,10 @@ static bool bracket_take_access(struct bracket *b)
 
 void bracket_done(struct bracket *b, cl_int status)
 {
-	/* What fails of a release that has a bracket of its own is its wait list: the application releases again. */
+	/*
+	 * What fails of a release that has a bracket of its own is its wait list, or for PoCL 3.1 a command in front of it:
+	 * the application releases again.
+	 */
 	const bool has_list = b->is_release && !(b->edges & ACCESS_BEGIN);
 	unsigned int state;
 	int error;

@@ -257,8 +257,8 @@ static int disable_command(const struct enable_options *options)
 		status |= disable_file(options->root, path, &removed);
 	}
 	if (!status && !removed)
-		terminal_line(stdout, 4, "the layer was not turned on for %s",
-			      options->user ? "your own programs" : "every program");
+		terminal_line(stdout, 4, "there is nothing to turn off%s",
+			      options->user ? " for your own programs" : "");
 	return status;
 }
 

@@ -24,10 +24,12 @@ static void slot_point(const volatile void *at);
 
 #include <semaphore.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "harness.h"
 
-enum { OLD_SIZE = 65536, NEW_SIZE = 4096 };
+#define NEW_SIZE ((size_t)sysconf(_SC_PAGESIZE)) /* a registration has whole pages */
+#define OLD_SIZE (16 * NEW_SIZE)
 
 static sem_t read_begins, new_number_is_there, old_size_is_read, new_is_there;
 static _Thread_local enum { NOBODY, READER, WRITER } slot_role;

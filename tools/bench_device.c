@@ -107,6 +107,7 @@ static void bench_choose_of(struct bench *b, cl_platform_id platform, int *best)
 
 void bench_choose(struct bench *b)
 {
+	const char *platform = b->options.platform, *device = b->options.device;
 	cl_platform_id platforms[MAX_PLATFORMS];
 	cl_uint count = 0;
 	char name[256];
@@ -115,10 +116,14 @@ void bench_choose(struct bench *b)
 	clGetPlatformIDs(MAX_PLATFORMS, platforms, &count);
 	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++)
 		if (!clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL) &&
-		    option_names(b->options.platform, i, name))
+		    option_names(platform, i, name))
 			bench_choose_of(b, platforms[i], &best);
+	if (!best && !platform && !device)
+		bench_fatal("there is no OpenCL device; see climport info");
 	if (!best)
-		bench_fatal("there is no such OpenCL platform or device; see climport info");
+		bench_fatal("no device matches%s%s%s%s; see climport info",
+			    platform ? " --platform " : "", platform ? platform : "",
+			    device ? " --device " : "", device ? device : "");
 	b->host = bench_import_info(b->device, CL_IMPORT_TYPE_HOST_ARM);
 	b->dma_buf = bench_import_info(b->device, CL_IMPORT_TYPE_DMA_BUF_ARM);
 	if (!b->host.method)

@@ -148,12 +148,15 @@ static void info_explain(const struct info_state *state)
 			      "climport: no OpenCL platform is installed, as %s names none; "
 			      "Debian's package pocl-opencl-icd is one for any CPU",
 			      place);
+	else if (!o->platform && !o->device)
+		terminal_line(stderr, 4, "climport: info: no platform has a device");
 	else
-		terminal_line(stderr, 4, "climport: info: %s",
-			      o->platform || o->device
-				      ? "no device is the one that --platform and --device name; "
-					"without them, climport info prints all"
-				      : "no platform has a device");
+		terminal_line(
+			stderr, 4,
+			"climport: info: no device matches%s%s%s%s; without options, it prints "
+			"all",
+			o->platform ? " --platform " : "", o->platform ? o->platform : "",
+			o->device ? " --device " : "", o->device ? o->device : "");
 }
 
 int info_command(int argc, char **argv)

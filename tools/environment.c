@@ -103,8 +103,8 @@ void environment_check(void)
 		const char *value = getenv(row->name);
 
 		if (value && !setting_is_understood(row->name, value, sentence))
-			terminal_line(stderr, INDENT, "climport: %s; the default is taken (%s)",
-				      sentence, row->preset);
+			terminal_line(stderr, INDENT, "climport: %s: see climport info --env",
+				      sentence);
 	}
 }
 

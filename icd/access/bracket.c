@@ -145,7 +145,7 @@ void bracket_done(struct bracket *b, cl_int status)
 	 * What fails of a release that has a bracket of its own is its wait list, or for PoCL 3.1 a command in front of it:
 	 * the application releases again.
 	 */
-	const bool has_list = b->is_release && !(b->edges & ACCESS_BEGIN);
+	const bool is_alone = b->is_release && !(b->edges & ACCESS_BEGIN);
 	unsigned int state;
 	int error;
 
@@ -154,13 +154,13 @@ void bracket_done(struct bracket *b, cl_int status)
 	state = atomic_fetch_or(&b->state, ENDING);
 	if (state & ENDING)
 		return;
-	error = state & BEGUN && !(has_list && status < 0) ? bracket_end_now(b) : 0;
+	error = state & BEGUN && !(is_alone && status < 0) ? bracket_end_now(b) : 0;
 	if (error)
 		status = error_to_cl(error);
 	if (status < 0)
 		atomic_fetch_or(&b->state, FAILED);
 	/* A kernel between acquire and release has failed, and the object is released all the same. */
-	if (!error && state & BEGUN && b->is_release && !has_list)
+	if (!error && state & BEGUN && b->is_release && !is_alone)
 		status = CL_COMPLETE;
 	outcome_set(&b->events.ended, status < 0 ? status : CL_COMPLETE);
 }

@@ -14,7 +14,8 @@ int climport_check_caller(uint64_t flags, uint64_t known, size_t out_size, size_
 	if (flags & ~known)
 		return log_errno(EINVAL, "unknown flags %#" PRIx64, flags & ~known);
 	return out_size < least
-		       ? log_errno(EINVAL, "out_size is %zu, less than %zu", out_size, least)
+		       ? log_errno(EINVAL, "out_size is %zu, less than %zu: pass sizeof(*out)",
+				   out_size, least)
 		       : 0;
 }
 

@@ -82,6 +82,7 @@ void import_hold(struct import_region *region)
 	atomic_fetch_add_explicit(&region->refs, 1, memory_order_relaxed);
 }
 
+/* Pairs with itself. */
 void import_put(struct import_region *region)
 {
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)

@@ -304,6 +304,7 @@ static int idle_log(int error)
 			 log_strerror(-error));
 }
 
+/* Pairs with idle_start(). */
 int idle_prepare(void)
 {
 	const uint32_t process = fork_generation();

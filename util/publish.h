@@ -13,6 +13,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The object in @place, or NULL.  Pairs with publish_first(). */
+static inline void *publish_get(void *_Atomic *place)
+{
+	return atomic_load_explicit(place, memory_order_acquire);
+}
+
 /* Publishes @mine if @place is empty.  Returns the object in @place: @mine, or the winner's. */
 static inline void *publish_first(void *_Atomic *place, void *mine)
 {
@@ -33,7 +39,7 @@ struct publish_list {
 
 typedef bool (*publish_match)(const void *object, const void *key);
 
-/* The newest object. */
+/* The newest object.  Pairs with publish_add(). */
 static inline void *publish_list_head(const struct publish_list *list)
 {
 	return atomic_load_explicit(&list->head, memory_order_acquire);

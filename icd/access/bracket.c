@@ -92,6 +92,7 @@ void bracket_destroy(struct bracket *b)
 	free(b);
 }
 
+/* Pairs with itself. */
 void bracket_put(struct bracket *b)
 {
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)

@@ -41,6 +41,7 @@ struct queue_bracket;
 /* Open brackets of all queues.  While the count is 0, no call has one to close. */
 extern atomic_uint queue_bracket_count;
 
+/* Pairs with queue_bracket_open(). */
 static inline bool queue_bracket_any(void)
 {
 	return atomic_load_explicit(&queue_bracket_count, memory_order_acquire) != 0;

@@ -46,7 +46,7 @@ static struct handle_slot *slots_find(struct handle_slots *slots, const void *ha
 	if (!slots || !handle || handle == GONE)
 		return NULL;
 	for (size_t i = handle_hash(handle) & slots->mask;; i = (i + 1) & slots->mask) {
-		const void *key = slots->slot[i].key;
+		const void *key = slots->slot[i].key; /* pairs with slots_fill() */
 
 		if (key == handle)
 			return &slots->slot[i];
@@ -55,7 +55,7 @@ static struct handle_slot *slots_find(struct handle_slots *slots, const void *ha
 	}
 }
 
-/* A new key takes the first slot that is GONE or empty.  False: the slot had the key already. */
+/* A new key takes the first slot that is GONE or empty.  False: the slot had it already.  Pairs with slots_find(). */
 static bool slots_fill(struct handle_slots *slots, const void *handle, void *record)
 {
 	struct handle_slot *slot, *gone = NULL;
@@ -78,7 +78,7 @@ static bool slots_fill(struct handle_slots *slots, const void *handle, void *rec
 	return key != handle;
 }
 
-/* Slots that are GONE in front of an empty slot are as good as empty. */
+/* Slots that are GONE in front of an empty slot are as good as empty.  Pairs with slots_find(). */
 static void slots_sweep(struct handle_slots *slots, size_t i)
 {
 	if (slots->slot[(i + 1) & slots->mask].key)
@@ -103,7 +103,7 @@ static struct handle_slots *slots_create(size_t size, struct handle_slots *old)
 	return slots;
 }
 
-/* Makes room for a new key.  False: no memory. */
+/* Makes room for a new key.  False: no memory.  Pairs with the look-ups of handle_table_peek() and others. */
 static bool handle_table_reserve(struct handle_table *table)
 {
 	struct handle_slots *slots = table->slots;
@@ -203,7 +203,7 @@ static void *handle_table_clear(struct handle_table *table, struct handle_slot *
 	struct handle_slots *slots = table->slots;
 
 	atomic_fetch_sub_explicit(&table->count, 1, memory_order_relaxed);
-	atomic_store_explicit(&slot->key, GONE, memory_order_release);
+	atomic_store_explicit(&slot->key, GONE, memory_order_release); /* pairs with slots_find() */
 	slots_sweep(slots, slot - slots->slot);
 	return slot->record;
 }

@@ -71,7 +71,7 @@ static inline void handle_record_hold(struct handle_record *record)
 	atomic_fetch_add_explicit(&record->refs, 1, memory_order_relaxed);
 }
 
-/* Gives a reference up.  True: the reference was the last, and the caller frees the record. */
+/* Gives a reference up.  True: it was the last, and the caller frees the record.  Pairs with itself. */
 static inline bool handle_record_put(struct handle_record *record)
 {
 	return atomic_fetch_sub_explicit(&record->refs, 1, memory_order_acq_rel) == 1;

@@ -201,14 +201,14 @@ struct pool *device_pool_of(int ordinal, bool make)
 		log_error("there is no CUDA device %d", ordinal);
 		return NULL;
 	}
-	pool = atomic_load_explicit(&device_pools[ordinal], memory_order_acquire);
+	pool = publish_get(&device_pools[ordinal]);
 	return pool || !make ? pool : device_pool_publish(&device_pools[ordinal], ordinal);
 }
 
 void device_pools_trim(void)
 {
 	for (size_t i = 0; i < DEVICE_POOLS; i++) {
-		struct pool *pool = atomic_load_explicit(&device_pools[i], memory_order_acquire);
+		struct pool *pool = publish_get(&device_pools[i]);
 
 		if (pool)
 			pool_trim(pool, 0);
@@ -218,7 +218,7 @@ void device_pools_trim(void)
 void device_pools_mark_shared(uintptr_t address)
 {
 	for (size_t i = 0; i < DEVICE_POOLS; i++) {
-		struct pool *pool = atomic_load_explicit(&device_pools[i], memory_order_acquire);
+		struct pool *pool = publish_get(&device_pools[i]);
 
 		if (pool && pool_mark_shared(pool, address))
 			return;

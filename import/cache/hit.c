@@ -126,7 +126,7 @@ static void cache_ref_fill(struct cache_ref *ref, struct cache_entry *entry, uin
 	};
 }
 
-/* Uses a live entry; the fields that are not atomic may be read only then. */
+/* Uses a live entry; the fields that are not atomic may be read only then.  Pairs with entry_insert(). */
 static bool entry_hold(struct cache_entry *entry)
 {
 	uint32_t state = atomic_load(&entry->state);
@@ -151,7 +151,7 @@ static void cache_tell(struct cache *cache)
 		cache->source->idle(cache->context);
 }
 
-/* Returns as cache_put_only().  @over is read after the user is gone, as cache_trim() sets it before it looks. */
+/* Returns as cache_put_only().  @over is read after the user is gone: its pair, cache_trim(), sets it, then looks. */
 static bool entry_release(struct cache *cache, struct cache_entry *entry)
 {
 	const bool was_last_of_dying = atomic_fetch_sub(&entry->state, 1) == 1;

@@ -68,7 +68,7 @@ void cache_table_destroy(struct cache_table *table)
 	}
 }
 
-/* The entry last: a reader that sees the entry sees the hints. */
+/* The entry last: a reader, cache_table_probe(), that sees the entry sees the hints. */
 static void cache_table_fill(struct cache_slot *slot, void *entry, uintptr_t base, size_t size,
 			     uint64_t key)
 {
@@ -127,7 +127,7 @@ int cache_table_reserve(struct cache_table *table, uintptr_t base, size_t size)
 		if (cache_table_entry_of(&old->slot[i]))
 			cache_table_copy(cache_table_free_slot(slots, old->slot[i].key),
 					 &old->slot[i]);
-	slots->outgrown = old;
+	slots->outgrown = old; /* pairs with cache_table_peek() */
 	atomic_store_explicit(&table->slots, slots, memory_order_release);
 	return 0;
 }

@@ -73,6 +73,7 @@ static inline int cache_range_touches(uintptr_t base, size_t bytes, uintptr_t ad
 	return base - address < size || address - base < bytes;
 }
 
+/* Pairs with cache_table_fill(). */
 static inline void *cache_table_probe(struct cache_slots *slots, uint64_t key, uintptr_t address,
 				      size_t size, size_t probes)
 {
@@ -91,7 +92,7 @@ static inline void *cache_table_probe(struct cache_slots *slots, uint64_t key, u
 	return NULL;
 }
 
-/* Without the lock: an entry that seems to contain the range. */
+/* Without the lock: an entry that seems to contain the range.  Pairs with cache_table_reserve(). */
 static inline void *cache_table_peek(struct cache_table *table, uintptr_t address, size_t size)
 {
 	struct cache_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);

@@ -50,7 +50,7 @@ static int gdmabuf_open_failed(int error)
 			 ret == ENXIO ? ": is the kernel module gdmabuf loaded?" : "");
 }
 
-/* The process's context, or NULL: none, the parent's, or closed by the program. */
+/* The process's context, or NULL: none, the parent's, or closed by the program.  Pairs with gdmabuf_replace(). */
 static struct gdmabuf_context *gdmabuf_context_usable(void)
 {
 	struct gdmabuf_context *ctx = atomic_load_explicit(&gdmabuf_current, memory_order_acquire);
@@ -147,7 +147,7 @@ static void gdmabuf_context_end(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_co
 		log_error("cannot replace the mapping of an earlier opening of /dev/gdmabuf: %m");
 }
 
-/* A parent's context keeps its watches as long as the child has the descriptor. */
+/* A parent's context keeps its watches as long as the child has the descriptor.  Pairs with its readers. */
 static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_context_lock)
 {
 	struct gdmabuf_context *old = atomic_load_explicit(&gdmabuf_current, memory_order_relaxed);
@@ -319,6 +319,7 @@ int gdmabuf_watch_begin(uintptr_t address, size_t size, struct gdmabuf_watch *wa
 	return ret;
 }
 
+/* Pairs with the module. */
 bool gdmabuf_watch_is_current(const struct gdmabuf_watch *watch)
 {
 	return atomic_load_explicit(watch->status, memory_order_acquire) == watch->generation;

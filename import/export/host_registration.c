@@ -63,6 +63,7 @@ static void host_registration_tell(uintptr_t address, size_t size)
 		ended(address, size);
 }
 
+/* Pairs with host_table_prepare(). */
 bool host_registration_exists(void)
 {
 	return atomic_load_explicit(&host_table_exists, memory_order_acquire);
@@ -80,6 +81,7 @@ static bool host_state_is_used(uint64_t state, uint64_t number)
 	       state >> HOST_NUMBER_SHIFT == host_state_of(number) >> HOST_NUMBER_SHIFT;
 }
 
+/* Pairs with the module. */
 static bool host_registration_is_valid(const struct host_registration *r)
 {
 	return r->process == fork_generation() &&
@@ -94,7 +96,7 @@ bool host_registration_is_current(const struct host_registration *r)
 	       host_registration_is_valid(r);
 }
 
-/* One registration's words only if the state is the same before and after. */
+/* One registration's words only if the state is the same before and after.  Pairs with host_slot_write(). */
 static void host_slot_read(struct host_slot *slot, struct host_registration *out)
 {
 	for (size_t i = 0; i < HOST_WORDS; i++) {

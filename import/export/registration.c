@@ -217,7 +217,7 @@ static const struct cache_source registration_source = {
 
 static struct cache *registry_cache(struct registry *registry)
 {
-	return atomic_load_explicit(&registry->cache, memory_order_acquire);
+	return publish_get(&registry->cache);
 }
 
 static bool registration_give_up(uint32_t count)

@@ -94,7 +94,7 @@ static int maps_query_fd_open(void)
 	return other;
 }
 
-/* Opens the maps anew unless a thread already replaced @stale. */
+/* Opens the maps anew unless a thread already replaced @stale.  Pairs with maps_query_descriptor(). */
 static int maps_query_file_open(struct query_file *file, int stale)
 {
 	THREAD_NO_CANCEL();
@@ -125,7 +125,7 @@ static bool maps_query_file_is_open(struct query_file *file, int fd)
 
 /*
  * A descriptor of the maps, or -1.  A program may close the descriptor, and open a new file at the
- * number.  The maps are then opened once more, and the number is left alone.
+ * number.  The maps are then opened once more, and the number is left alone.  Pairs with maps_query_file_open().
  */
 static int maps_query_descriptor(void)
 {

@@ -19,7 +19,7 @@ static struct opaque_cache *_Atomic opaque_caches;
 
 struct cache *opaque_cache_of(struct opaque_cache *of)
 {
-	return atomic_load_explicit(&of->cache, memory_order_acquire);
+	return publish_get(&of->cache);
 }
 
 static void opaque_cache_list(struct opaque_cache *of)

@@ -112,6 +112,7 @@ static void message_queue_parts(struct fabric_request *request, uint64_t number)
 	}
 }
 
+/* Pairs with lane_end_operation(). */
 static bool message_operation_is_done(const struct fabric_operation *operation)
 {
 	return atomic_load_explicit(&operation->state, memory_order_acquire) == FABRIC_DONE;

@@ -209,8 +209,7 @@ static void *cuda_driver_dlopen(int flags, const char **why)
 
 const struct cuda_driver *cuda_driver_loaded(void)
 {
-	const struct cuda_driver *cu =
-		atomic_load_explicit(&cuda_driver_published, memory_order_acquire);
+	const struct cuda_driver *cu = publish_get(&cuda_driver_published);
 	unsigned long long loads;
 	const char *why;
 	void *library;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,7 @@ static int tool_diag(int argc, char **argv)
 	struct arguments a = { "diag", argc, argv, 1, NULL };
 	const char *root = "";
 	bool json = false;
+	int folder;
 
 	environment_check();
 	while (option_next(&a)) {
@@ -94,8 +96,10 @@ static int tool_diag(int argc, char **argv)
 		else if (!(root = option_value(&a)))
 			return WRONG_USAGE;
 	}
-	if (*root && access(root, F_OK))
+	folder = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
 		return fail_usage("diag: --sysfs %s: %s", root, strerror(errno));
+	close(folder);
 	if (a.next + 1 < argc)
 		return fail_usage("diag takes one address, and not %s as well", argv[a.next + 1]);
 	return diag_command(root, a.next < argc ? argv[a.next] : NULL, json, stdout);

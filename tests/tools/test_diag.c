@@ -174,11 +174,13 @@ static int diag_run(const char *arguments)
 	return pclose(pipe) >> 8;
 }
 
-TEST(usage, "An unknown option, a missing folder and a second address give exit status 2.")
+TEST(usage, "An unknown option, what is no folder and a second address give exit status 2.")
 {
 	tree_put_machine();
 	EXPECT_EQ(diag_run("--sys " TREE), 2);
 	EXPECT_EQ(diag_run("--sysfs"), 2);
+	EXPECT_EQ(diag_run("--sysfs " TREE "/none"), 2);
+	EXPECT_EQ(diag_run("--sysfs /dev/null"), 2);
 	EXPECT_EQ(diag_run("--sysfs " TREE " 03:00.0 04:00.0"), 2);
 }
 

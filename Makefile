@@ -32,6 +32,12 @@ TESTS := $(shell expr 2 \* $(JOBS))
 
 MAKEFLAGS += --no-print-directory
 
+# Kernel developers export the variable, and mean another program.
+ifeq ($(origin ARCH),environment)
+ARCH :=
+unexport ARCH
+endif
+
 .PHONY: all demo packages wheel dkms conform check check-long check-debug-kernel check-arm64 check-drivers check-ffmpeg check-rdma lint coverage mutants bench measure-house measure-worth deps clean FORCE
 
 all: build/release

@@ -51,7 +51,7 @@ cl_int command_check_recorded(const char *function, cl_mem read, cl_mem written)
 					: CL_SUCCESS;
 
 	for (int i = 0; i < 2 && !err; i++)
-		if (objs[i] && memobj_needs_access(objs[i]))
+		if (objs[i] && !memobj_is_recordable(objs[i]))
 			err = command_refuse_recorded(objs[i], function);
 	memobj_put(objs[0]);
 	memobj_put(objs[1]);

@@ -98,8 +98,9 @@ static cl_int command_buffer_check_kernel(cl_kernel kernel)
 	cl_int err = CL_SUCCESS;
 
 	kernel_args_imports(kernel, &imports);
-	if (imports.count)
-		err = command_refuse_recorded(imports.objs[0], "clCommandNDRangeKernelKHR");
+	for (size_t i = 0; i < imports.count && !err; i++)
+		if (!memobj_is_recordable(imports.objs[i]))
+			err = command_refuse_recorded(imports.objs[i], "clCommandNDRangeKernelKHR");
 	memobj_list_put(&imports);
 	return err;
 }

@@ -43,7 +43,7 @@ struct chained_config {
 /* CL_STRUCTURE_TYPE_MUTABLE_DISPATCH_CONFIG_KHR from 0.9.2 on */
 #define DISPATCH_CONFIG 0
 
-/* A new argument that needs access, to be put; or NULL. */
+/* A new argument that cannot be recorded, to be put; or NULL. */
 static struct memobj *dispatch_import(const struct dispatch *d)
 {
 	for (cl_uint i = 0; d && d->args && i < d->num_args; i++) {
@@ -54,7 +54,7 @@ static struct memobj *dispatch_import(const struct dispatch *d)
 			continue;
 		memcpy(&mem, d->args[i].value, sizeof(mem));
 		obj = memobj_get(mem);
-		if (obj && memobj_needs_access(obj))
+		if (obj && !memobj_is_recordable(obj))
 			return obj;
 		memobj_put(obj);
 	}

@@ -15,7 +15,7 @@ struct import_request {
 	enum import_type type;
 	void *memory; /* struct import_desc's */
 	size_t size;
-	bool unsynced;		       /* the application keeps a dma-buf consistent */
+	bool is_managed;	       /* the application need not keep a dma-buf consistent */
 	bool external;		       /* struct memobj's */
 	cl_mem_properties *properties; /* struct memobj's, taken over on success */
 };

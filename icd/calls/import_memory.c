@@ -69,7 +69,8 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 		*err = error_to_cl(ret);
 		return NULL;
 	}
-	region->unsynced = r->unsynced;
+	region->is_managed = r->is_managed;
+	region->unsynced = how->ops->unsynced;
 	if (desc.access & ~region->access)
 		flags = flags_restrict(flags, region->access);
 
@@ -212,7 +213,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	enum import_type type;
 	cl_mem_flags flags;
 	cl_mem buffer = NULL;
-	bool unsynced;
+	bool is_managed;
 
 	log_clear();
 	*errcode = CL_INVALID_CONTEXT;
@@ -251,9 +252,9 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 	 * Without the property the application keeps dma-bufs consistent, from version 1.1.0 on: "Prior to the
 	 * introduction of [the property] drivers always managed data consistency" (revision 10).
 	 */
-	unsynced = properties.consistency == CONSISTENCY_DEFAULT
-			   ? config.host_access
-			   : properties.consistency == CONSISTENCY_APPLICATION;
+	is_managed = properties.consistency == CONSISTENCY_DEFAULT
+			     ? !config.host_access
+			     : properties.consistency == CONSISTENCY_RUNTIME;
 	buffer = import_create(how,
 			       &(struct import_request){ .function = "clImportMemoryARM",
 							 .context = call->context,
@@ -261,7 +262,7 @@ static cl_mem import_memory(const struct import_call *call, struct native_import
 							 .type = type,
 							 .memory = call->memory,
 							 .size = call->size,
-							 .unsynced = unsynced },
+							 .is_managed = is_managed },
 			       &err);
 out:
 	context_put(context);

@@ -8,8 +8,8 @@
  * for, and then a self-test decides on memory of climport's own: a driver may take a descriptor and give a buffer of
  * other memory, without an error.
  *
- * A device works on the memory itself, so the CPU's caches are not the layer's business.  Before each
- * command the device acquires what the command uses, and releases it behind (access/access.h).
+ * A device works on the memory itself, and is coherent with the CPU's caches, or fails the self-test, in which nobody
+ * calls DMA_BUF_IOCTL_SYNC.  Before each command the device acquires what the command uses, and releases it behind (access/access.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -146,14 +146,13 @@ static cl_int khr_create_from(cl_context context, const struct context_import *h
 	return backing_import_alone(whole, flags, pages->offset, region->size, buffer);
 }
 
-/* The driver's buffer keeps the memory.  No bracket: the device does not use the CPU's mapping. */
+/* The driver's buffer keeps the memory. */
 static cl_int khr_create(cl_context context, const struct context_import *how, cl_mem_flags flags,
 			 struct import_region *region, struct method_buffer *buffer)
 {
 	struct import_pages pages = { region->fd, 0 };
 	cl_int err = CL_SUCCESS;
 
-	region->unsynced = true;
 	if (region->fd < 0)
 		err = error_to_cl(import_pages(region, &pages));
 	if (err)
@@ -180,4 +179,5 @@ const struct method_ops method_khr_ops = {
 	.describe = khr_describe,
 	.enqueue_edge = khr_enqueue_edge,
 	.cpu_optional = true,
+	.unsynced = true,
 };

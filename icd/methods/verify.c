@@ -15,7 +15,7 @@ struct verify {
 	const struct context_import *how;
 	struct import_region *region;
 	struct method_buffer buffers[2];
-	bool is_open, unsynced; /* for the CPU; as the region was before */
+	bool is_open; /* for the CPU */
 };
 
 /* The region is held until the driver has destroyed the buffer. */
@@ -25,7 +25,6 @@ static cl_mem verify_create(cl_context context, bool reader, void *arg, cl_int *
 	struct method_buffer *buffer = &v->buffers[reader];
 
 	*err = v->how->ops->create(context, v->how, CL_MEM_READ_WRITE, v->region, buffer);
-	v->region->unsynced = v->unsynced;
 	return *err ? NULL : memobj_holding(buffer->handle, v->region, err);
 }
 
@@ -89,7 +88,7 @@ static cl_int verify_run(struct verify *v, const cl_device_id *devices, cl_uint 
 cl_int verify_memory(const struct context_import *how, const cl_device_id *devices, cl_uint count,
 		     struct import_region *region, unsigned int rounds)
 {
-	struct verify v = { .how = how, .region = region, .unsynced = region->unsynced };
+	struct verify v = { .how = how, .region = region };
 	unsigned char *const bytes = region->addr;
 	const struct rounds r = {
 		.bytes = bytes,
@@ -105,6 +104,7 @@ cl_int verify_memory(const struct context_import *how, const cl_device_id *devic
 	size_t at[ROUNDS_PLACES];
 	cl_int result;
 
+	region->unsynced = how->ops->unsynced;
 	rounds_places(&r.shape, at);
 	for (int i = 0; i < ROUNDS_PLACES; i++)
 		before[i] = bytes[at[i]];

@@ -117,6 +117,12 @@ bool memobj_needs_access(const struct memobj *obj)
 	return !obj->external && (import_needs_bracket(obj->region) || memobj_needs_acquire(obj));
 }
 
+bool memobj_is_recordable(const struct memobj *obj)
+{
+	return !memobj_needs_access(obj) ||
+	       (!obj->region->is_managed && !memobj_needs_acquire(obj));
+}
+
 void memobj_list_take(struct memobj_list *list, struct memobj *obj)
 {
 	bool is_new = true;

@@ -61,6 +61,9 @@ bool memobj_needs_acquire(const struct memobj *obj);
 /* Whether commands that use the object need a bracket, or an acquire. */
 bool memobj_needs_access(const struct memobj *obj);
 
+/* Whether a command of a command buffer, which has neither, may use the object: the application keeps it consistent. */
+bool memobj_is_recordable(const struct memobj *obj);
+
 /* The imports that a command uses, held: those whose commands need a bracket, or an acquire. */
 #define MEMOBJ_LIST_MAX 64
 

@@ -117,6 +117,7 @@ struct method_ops {
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */
 	bool cpu_optional;     /* dma-bufs need no CPU mapping */
+	bool unsynced; /* no CPU mapping is used: the self-test has no DMA_BUF_IOCTL_SYNC, and no import */
 };
 
 extern const struct method_ops method_native_ops;

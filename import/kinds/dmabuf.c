@@ -151,20 +151,34 @@ static unsigned int dmabuf_sync_flags(const struct import_region *region, unsign
 	return access & IMPORT_READ ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_WRITE;
 }
 
+static int dmabuf_ioctl(const struct import_region *region, unsigned int flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+
+	while (ioctl(region->fd, DMA_BUF_IOCTL_SYNC, &sync))
+		if (errno != EINTR && errno != EAGAIN)
+			return errno;
+	return 0;
+}
+
+/*
+ * Where caches are not coherent with devices, START drops what the application, or another kernel, has written.  So an END
+ * writes it back first, as Mali's driver does.  udmabuf refuses END before the first START, and drops nothing then.
+ */
 static int dmabuf_send_sync(struct import_region *region, unsigned int access,
 			    enum import_edge edge)
 {
-	struct dma_buf_sync sync = { .flags = dmabuf_sync_flags(region, access) |
-					      (edge == IMPORT_BEGIN ? DMA_BUF_SYNC_START
-								    : DMA_BUF_SYNC_END) };
+	const bool begins = edge == IMPORT_BEGIN;
 	int ret = dmabuf_check_access(region);
 
 	if (ret)
 		return ret;
-	while (ioctl(region->fd, DMA_BUF_IOCTL_SYNC, &sync))
-		if (errno != EINTR && errno != EAGAIN)
-			return log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m",
-					 edge == IMPORT_BEGIN ? "start" : "end");
+	if (begins && (region->is_managed || atomic_load(&region->begun)))
+		dmabuf_ioctl(region, dmabuf_sync_flags(region, IMPORT_WRITE) | DMA_BUF_SYNC_END);
+	errno = dmabuf_ioctl(region, dmabuf_sync_flags(region, access) |
+					     (begins ? DMA_BUF_SYNC_START : DMA_BUF_SYNC_END));
+	if (errno)
+		return log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m", begins ? "start" : "end");
 	return 0;
 }
 

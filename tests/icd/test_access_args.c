@@ -318,31 +318,28 @@ TEST(native_kernel, "clEnqueueNativeKernel brackets each import in its list of o
 	access_args_close(&t);
 }
 
-TEST(application_keeps, "Imports whose data the application keeps consistent are not bracketed.")
+static const struct keeper {
+	const char *name, *version;
+	const cl_import_properties_arm *properties;
+	int cleans;
+} keepers[] = {
+	{ "runtime", NULL, NULL, 1 },
+	{ "application", NULL, application_keeps, 0 },
+	{ "application_1_1", "1.1.0", NULL, 0 },
+	{ "runtime_1_1", "1.1.0", runtime_keeps, 1 },
+};
+
+TEST_EACH(keeper, struct keeper, keepers,
+	  "What the application wrote without DMA_BUF_IOCTL_SYNC is written back before START, if "
+	  "the runtime keeps the memory consistent.  The kernel is bracketed in any case.")
 {
-	struct two t = access_args_open(NULL, application_keeps);
-
-	access_args_run(t.kernel);
-	expect_no_sync("a");
-	access_args_close(&t);
-}
-
-TEST(version_1_1, "From version 1.1.0 on, imports are not bracketed by default.")
-{
-	struct two t = access_args_open("1.1.0", NULL);
-
-	access_args_run(t.kernel);
-	expect_no_sync("a");
-	access_args_close(&t);
-}
-
-TEST(version_1_1_runtime,
-     "From version 1.1.0 on, imports whose data the runtime keeps consistent are bracketed.")
-{
-	struct two t = access_args_open("1.1.0", runtime_keeps);
+	struct two t = access_args_open(row->version, row->properties);
 
 	access_args_run(t.kernel);
 	expect_bracket("a", "increment");
+	expect_count("sync CLEAN a w", row->cleans);
+	if (row->cleans)
+		expect_order("sync CLEAN a w", "sync START a ");
 	access_args_close(&t);
 }
 

@@ -212,6 +212,7 @@ TEST(sync_interrupted, "If a signal interrupts DMA_BUF_IOCTL_SYNC, the ioctl is 
 	fake_dmabuf.interrupts = 3;
 	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), 0);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
+	EXPECT_EQ(import_sync(r, BOTH, IMPORT_END), 0);
 	fake_dmabuf.error = EIO;
 	EXPECT_EQ(import_sync(r, BOTH, IMPORT_BEGIN), -EIO);
 	fake_dmabuf.error = 0;

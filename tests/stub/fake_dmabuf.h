@@ -2,7 +2,7 @@
 /*
  * Makes memfds whose names begin with "fake-dmabuf" look like dma-bufs.  fstatfs() reports the
  * magic of dma-bufs.  DMA_BUF_IOCTL_SYNC works, and is recorded with stub_trace() as "sync START
- * name rw" (or r, w) and "sync END name rw".
+ * name rw" (or r, w) and "sync END name rw"; as "sync CLEAN name rw" is END without a START.
  *
  * libfakedmabuf.so stands in front of libc's functions: link to the library, or preload the
  * library.
@@ -28,7 +28,7 @@ FAKE_API int fake_dmabuf_create(const char *name, size_t size);
 /* Returns a new descriptor of the buffer, with access mode @mode (O_RDONLY...). */
 FAKE_API int fake_dmabuf_reopen(int fd, int mode);
 
-/* The next @times ioctls of @edge ("START" or "END") fail with @error. */
+/* The next @times ioctls of @edge ("START", "END" or "CLEAN") fail with @error. */
 FAKE_API void fake_dmabuf_fail(const char *edge, int error, unsigned times);
 
 /* The @nth ioctl of @edge that could fail from now on fails with @error. */

@@ -158,13 +158,13 @@ bool identity_platform(cl_platform_id platform, unsigned long long *key, bool *i
 			: 0;
 	if (name && version && !uname(&machine))
 		text = text_create(
-			"%s %lld %lld.%09ld %016llx\n%s\n%s\n%s %s %s\n%s %llx",
+			"%s %lld %lld.%09ld %016llx\n%s\n%s\n%s %s %s %ld\n%s %llx",
 			head ? library.dlfo_link_map->l_name : "", head ? (long long)st.st_size : 0,
 			head ? (long long)st.st_mtim.tv_sec : 0, head ? st.st_mtim.tv_nsec : 0,
 			text_hash_bytes(head ? library.dlfo_map_start : NULL,
 					head < IDENTITY_HEAD ? head : IDENTITY_HEAD),
 			name, version, machine.nodename, machine.release, machine.version,
-			place.below, environment);
+			sysconf(_SC_PAGESIZE), place.below, environment);
 	*is_kept &= environment == environment_at_start;
 	*key = text ? text_hash(text) : 0;
 	free(name);

@@ -34,12 +34,10 @@ static cl_int climport_cl_platform(cl_context context, cl_platform_id *platform)
 static import_fn climport_cl_layer(void)
 {
 	static _Atomic(import_fn) layer;
-	import_fn known = atomic_load_explicit(&layer, memory_order_relaxed);
+	import_fn known = layer;
 
-	if (!known) {
-		known = (import_fn)loader_function_of_layer("clImportMemoryARM");
-		atomic_store_explicit(&layer, known, memory_order_relaxed);
-	}
+	if (!known)
+		layer = known = (import_fn)loader_function_of_layer("clImportMemoryARM");
 	return known;
 }
 

@@ -7,7 +7,7 @@
 #             every call, loops of 1,000 on one processor and under load, the tests alone and in 12
 #             orders, the quick suites beside ten busy processes, DKMS, a board's processor,
 #             kmod/ on the debug kernel; installs 400 MB of programs, and pyopencl from PyPI under build/
-# make check-arm64   cross build, and its tests on guests that are arm64 machines: hours
+# make check-arm64   cross build, and its tests on guests that are arm64 machines, and make on one: hours
 # make check-ffmpeg   FFmpeg from Debian's source package, unchanged, with the commands of docs/ffmpeg.md,
 #             which it builds: 5 minutes
 # make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a

@@ -25,6 +25,7 @@ static int memory_may_alloc(const char *function, size_t size, int *device)
 {
 	int result = driver_enter(function);
 
+	*device = 0; /* gcc -O3 does not see that an error is not 0 */
 	if (result)
 		return result;
 	if (!context_get_current())

@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct gdmabuf_export) == 32, "export");
 _Static_assert(sizeof(struct gdmabuf_watch_host) == 32, "watch_host");
 _Static_assert(sizeof(struct gdmabuf_watch_id) == 16, "watch_id");
 
-enum { PAGE = 4096, STATUS_BYTES = 4 * PAGE };
+enum { PAGE = 4096 /* of x86 */, STATUS_BYTES = 4 * PAGE };
 
 long call(long nr, long a, long b, long c, long d, long e, long f);
 void start(void);

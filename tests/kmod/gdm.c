@@ -13,6 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void gdm_need_huge_pages(void)
+{
+	if (HUGE_PAGE > 64 << 20)
+		test_skip("huge pages have %zu MiB here, too much for the guest", HUGE_PAGE >> 20);
+}
+
 int gdm_open(void)
 {
 	int ctx = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);

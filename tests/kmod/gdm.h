@@ -10,8 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
-enum { PAGE = 4096, GPU_PAGE = 65536, HUGE_PAGE = 2 << 20 };
+/* The kernel's pages.  A page table is a page of words of 8 bytes; a huge page replaces a table. */
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
+#define HUGE_PAGE (PAGE / 8 * PAGE)
+
+/* Whole pages of every kernel. */
+enum { GPU_PAGE = 65536 };
+
+/* Skips the test if a huge page has 512 MiB, as with pages of 64 KiB: the guest is too small. */
+void gdm_need_huge_pages(void);
 
 /* Opens a context.  If the device cannot be opened, the test is skipped. */
 int gdm_open(void);

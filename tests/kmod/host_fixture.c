@@ -90,7 +90,7 @@ int remapper_goes_on(const struct remapper *remapper, unsigned long times)
 }
 
 /*
- * A sparse range: one page in each huge page makes the kernel walk many page tables, and takes
+ * A sparse range: one page in each page table makes the kernel walk many page tables, and takes
  * little memory.
  */
 static unsigned char *sparse_pages_new(void)

@@ -6,7 +6,8 @@
 #include "gdm.h"
 #include "harness.h"
 
-enum { LENGTH = 64 * PAGE };
+enum { PAGES = 64 };
+#define LENGTH (PAGES * PAGE)
 
 /* A context, a range of LENGTH bytes, and a dma-buf of the range. */
 struct setup {

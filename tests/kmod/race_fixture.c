@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-_Alignas(PAGE) struct slot race_slots[SLOTS];
+_Alignas(128) struct slot race_slots[SLOTS];
 int race_ctx;
 
 static atomic_long rounds;

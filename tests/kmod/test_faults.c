@@ -17,7 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LENGTH_GPU = 3 * GPU_PAGE, LENGTH_HOST = 40 * PAGE, MAX_FAULTS = 2000 };
+enum { LENGTH_GPU = 3 * GPU_PAGE, MAX_FAULTS = 2000 };
+#define LENGTH_HOST (40 * PAGE)
 
 static int gpu = -1, ctx = -1, importer = -1, fail_nth = -1;
 static uint64_t va;

@@ -72,8 +72,8 @@ TEST(gpu_unaligned,
 {
 	struct setup s = gpu_test_begin();
 
-	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + PAGE, GPU_PAGE, 0, NULL), -EINVAL);
-	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, GPU_PAGE + PAGE, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + GPU_PAGE / 2, GPU_PAGE, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, GPU_PAGE + GPU_PAGE / 2, 0, NULL), -EINVAL);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 0, 0, NULL), -EINVAL);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, -(uint64_t)GPU_PAGE, 2 * GPU_PAGE, 0, NULL), -EINVAL);
 	gpu_test_end(&s);

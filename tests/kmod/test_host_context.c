@@ -15,7 +15,7 @@
 /* Returns 0 if every call on @ctx fails with EACCES. */
 static int context_is_refused(int ctx)
 {
-	static unsigned char page[PAGE] __attribute__((aligned(PAGE)));
+	unsigned char *page = pages_new(PAGE, 0);
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	struct gdm_watch watch = { 0 };
 
@@ -192,7 +192,7 @@ TEST(host_mmap_part,
 	EXPECT(view != MAP_FAILED);
 	EXPECT_EQ(memcmp(view, s.p + 9 * PAGE, 2 * PAGE), 0);
 	EXPECT(mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, s.fd, LENGTH - PAGE) == MAP_FAILED);
-	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, s.fd, LONG_MAX & ~0xfffL) == MAP_FAILED);
+	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, s.fd, LONG_MAX & -(long)PAGE) == MAP_FAILED);
 	munmap(view, 2 * PAGE);
 	host_test_end(&s);
 }
@@ -229,6 +229,7 @@ TEST(host_mapping_dontneed, "A mapping of a dma-buf cannot lose its pages by MAD
 
 TEST(host_status_read_only, "The status page can be neither mapped for writing nor made writable.")
 {
+	const off_t end = (off_t)((STATUS_BYTES + PAGE - 1) / PAGE * PAGE);
 	int ctx = gdm_open();
 	void *status = (void *)(uintptr_t)gdm_status(ctx);
 
@@ -237,7 +238,7 @@ TEST(host_status_read_only, "The status page can be neither mapped for writing n
 	EXPECT_EQ(mprotect(status, PAGE, PROT_READ | PROT_WRITE), -1);
 	EXPECT_EQ(errno, EACCES);
 	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, ctx, 0) == MAP_FAILED);
-	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, ctx, STATUS_BYTES) == MAP_FAILED);
+	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, ctx, end) == MAP_FAILED);
 	munmap(status, STATUS_BYTES);
 	close(ctx);
 }

@@ -19,7 +19,7 @@ static unsigned char *file_map(int prot, char *path)
 	unsigned char *p;
 
 	EXPECT(file >= 0);
-	for (int i = 0; i < LENGTH / PAGE; i++)
+	for (int i = 0; i < PAGES; i++)
 		EXPECT_EQ(pwrite(file, &(char){ (char)i }, 1, (off_t)i * PAGE), 1);
 	EXPECT_EQ(ftruncate(file, LENGTH), 0);
 	p = mmap(NULL, LENGTH, prot, MAP_SHARED, file, 0);
@@ -41,7 +41,7 @@ static void export_file(int prot)
 	unlink(path);
 	EXPECT_EQ(err, 0);
 	view = dmabuf_map(fd, LENGTH, PROT_READ);
-	for (int i = 0; i < LENGTH / PAGE; i++)
+	for (int i = 0; i < PAGES; i++)
 		EXPECT_EQ(view[i * PAGE], i);
 	if (prot & PROT_WRITE) {
 		p[1] = 0x5a;
@@ -108,7 +108,8 @@ TEST(host_private_copies,
 
 /* ---- private mappings without PROT_WRITE ---- */
 
-enum { PRIVATE_LENGTH = 2 * HUGE_PAGE };
+/* With pages of 64 KiB, tests of huge pages skip. */
+#define PRIVATE_LENGTH (PAGE < GPU_PAGE ? 2 * HUGE_PAGE : 64 * PAGE)
 
 /* Prints to a file of the kernel. */
 static void host_file_set(const char *path, const char *text)
@@ -153,12 +154,14 @@ static int host_file_small(void)
 
 static int host_file_huge(void)
 {
+	gdm_need_huge_pages();
 	host_file_set("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "advise");
 	return host_file_fill(memfd_create("huge", MFD_CLOEXEC), MADV_HUGEPAGE);
 }
 
 static int host_file_hugetlb(void)
 {
+	gdm_need_huge_pages();
 	host_file_set("/proc/sys/vm/nr_hugepages", "4");
 	return host_file_fill(memfd_create("hugetlb", MFD_CLOEXEC | MFD_HUGETLB), MADV_NORMAL);
 }
@@ -228,19 +231,19 @@ static const struct private_file {
 	int (*make)(void);
 	int prot;
 	void (*use)(unsigned char *p);
-	size_t offset, length; /* of the export */
+	enum { WHOLE, INNER, ACROSS } part; /* of the file: what is exported */
 } private_files[] = {
-	{ "small", host_file_small, PROT_READ, host_file_read, 0, PRIVATE_LENGTH },
-	{ "small_untouched", host_file_small, PROT_READ, host_file_leave, 0, PRIVATE_LENGTH },
-	{ "disk", host_file_disk, PROT_READ, host_file_read, 0, PRIVATE_LENGTH },
-	{ "hugetlb", host_file_hugetlb, PROT_READ, host_file_read, 0, PRIVATE_LENGTH },
-	{ "huge", host_file_huge, PROT_READ, host_file_read_huge, 0, PRIVATE_LENGTH },
-	{ "huge_untouched", host_file_huge, PROT_READ, host_file_leave, 0, PRIVATE_LENGTH },
-	{ "huge_part", host_file_huge, PROT_READ, host_file_read_huge, 3 * PAGE, 5 * PAGE },
-	{ "huge_across", host_file_huge, PROT_READ, host_file_read, HUGE_PAGE - PAGE, 2 * PAGE },
-	{ "huge_code", host_file_huge, PROT_READ | PROT_EXEC, host_file_read, 0, PRIVATE_LENGTH },
-	{ "huge_written", host_file_huge, PROT_READ, host_file_write, 0, PRIVATE_LENGTH },
-	{ "huge_forked", host_file_huge, PROT_READ, host_file_fork, 0, PRIVATE_LENGTH },
+	{ "small", host_file_small, PROT_READ, host_file_read, WHOLE },
+	{ "small_untouched", host_file_small, PROT_READ, host_file_leave, WHOLE },
+	{ "disk", host_file_disk, PROT_READ, host_file_read, WHOLE },
+	{ "hugetlb", host_file_hugetlb, PROT_READ, host_file_read, WHOLE },
+	{ "huge", host_file_huge, PROT_READ, host_file_read_huge, WHOLE },
+	{ "huge_untouched", host_file_huge, PROT_READ, host_file_leave, WHOLE },
+	{ "huge_part", host_file_huge, PROT_READ, host_file_read_huge, INNER },
+	{ "huge_across", host_file_huge, PROT_READ, host_file_read, ACROSS },
+	{ "huge_code", host_file_huge, PROT_READ | PROT_EXEC, host_file_read, WHOLE },
+	{ "huge_written", host_file_huge, PROT_READ, host_file_write, WHOLE },
+	{ "huge_forked", host_file_huge, PROT_READ, host_file_fork, WHOLE },
 };
 
 static const struct private_file *private_file;
@@ -250,19 +253,27 @@ static void host_file_export(void)
 {
 	const struct private_file *row = private_file;
 	int ctx = gdm_open(), file = row->make(), fd, again;
-	unsigned char *p = host_file_map(file, row->prot, MAP_PRIVATE), *view;
+	unsigned char *p = host_file_map(file, row->prot, MAP_PRIVATE), *at = p, *view;
+	size_t length = PRIVATE_LENGTH;
 	struct gdm_watch watch;
 
+	if (row->part == INNER) {
+		at += 3 * PAGE;
+		length = 5 * PAGE;
+	} else if (row->part == ACROSS) {
+		at += HUGE_PAGE - PAGE;
+		length = 2 * PAGE;
+	}
 	row->use(p);
 	alarm(TEST_HANG_S);
-	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, 0, NULL), -EACCES);
-	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, GDMABUF_READ_ONLY, &fd), 0);
-	view = dmabuf_map(fd, row->length, PROT_READ);
+	EXPECT_EQ(gdm_export_host(ctx, at, length, 0, NULL), -EACCES);
+	EXPECT_EQ(gdm_export_host(ctx, at, length, GDMABUF_READ_ONLY, &fd), 0);
+	view = dmabuf_map(fd, length, PROT_READ);
 	EXPECT(view);
-	EXPECT_EQ(memcmp(view, p + row->offset, row->length), 0);
+	EXPECT_EQ(memcmp(view, at, length), 0);
 	EXPECT_EQ(pattern_mismatches(p, PRIVATE_LENGTH), 0);
-	EXPECT_EQ(gdm_watch_host(ctx, p + row->offset, row->length, &watch), 0);
-	EXPECT_EQ(gdm_export_host(ctx, p + row->offset, row->length, GDMABUF_READ_ONLY, &again), 0);
+	EXPECT_EQ(gdm_watch_host(ctx, at, length, &watch), 0);
+	EXPECT_EQ(gdm_export_host(ctx, at, length, GDMABUF_READ_ONLY, &again), 0);
 	EXPECT(gdm_is_current(gdm_status(ctx), &watch));
 }
 

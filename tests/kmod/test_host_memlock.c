@@ -259,8 +259,10 @@ static void export_huge_again(void *arg)
 
 TEST(host_memlock_huge, "Of a huge page the exported pages count, once for each export.")
 {
-	int status = in_child(export_huge_again, NULL);
+	int status;
 
+	gdm_need_huge_pages();
+	status = in_child(export_huge_again, NULL);
 	if (status == NO_HUGE_PAGES)
 		test_skip("no huge pages");
 	EXPECT_EQ(status, 0);
@@ -399,7 +401,7 @@ TEST(host_memlock_before_pin,
 	}
 	EXPECT_EQ(host_start_stalled(sockets, &status), 0);
 	EXPECT_EQ(WEXITSTATUS(status), 1);
-	EXPECT(gdm_pinned_pages() <= pinned + LIMIT / PAGE);
+	EXPECT(gdm_pinned_pages() <= pinned + (long long)(LIMIT / PAGE));
 	for (int i = 0; i < STALLED; i++) {
 		EXPECT_EQ(kill(pids[i], SIGKILL), 0);
 		EXPECT_EQ(waitpid(pids[i], NULL, 0), pids[i]);

@@ -201,10 +201,12 @@ TEST(sg_bounced,
 			   .importer = test_importer_open() };
 	struct gdmabuf_importer_attach arg = { .max_segment = UINT32_MAX };
 	struct gdmabuf_importer_map map;
-	unsigned char *p = huge_pages_new(1, 1);
+	unsigned char *p;
 
 	if (!booted_with("swiotlb=force"))
 		test_skip("no bounce buffers: boot with swiotlb=force");
+	gdm_need_huge_pages();
+	p = huge_pages_new(1, 1);
 	if (!p)
 		test_skip("no huge pages");
 	EXPECT_EQ(gdm_export_host(s.ctx, p, HUGE_PAGE, 0, &s.fd), 0);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGES_HOST = 16 * PAGE };
+#define PAGES_HOST (16 * PAGE)
 
 static void host_fill(unsigned char *at, const struct slot *slot, uint64_t turn)
 {

@@ -26,7 +26,7 @@ static const struct uapi_ioctl ioctls[] = {
 
 /* The argument of a call: a structure, or a structure of a later version. */
 static union {
-	uint32_t words[1024];
+	uint32_t words[GPU_PAGE / 4]; /* a page of any kernel */
 	struct gdmabuf_caps caps;
 } arg;
 

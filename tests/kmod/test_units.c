@@ -7,7 +7,7 @@
 #include "core/slot.h"
 #include "harness.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096 }; /* or any power of two */
 #define MAX UINT64_MAX
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

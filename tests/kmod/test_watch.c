@@ -53,18 +53,16 @@ static void watched_end(const struct watched *w)
 
 /* ---- memory ---- */
 
-enum { FRAMES = LENGTH / PAGE };
-
 /* Reads which page frames the range has: the kernel tells root. */
-static void frames_read(const unsigned char *p, uint64_t frames[FRAMES])
+static void frames_read(const unsigned char *p, uint64_t frames[PAGES])
 {
-	const size_t bytes = FRAMES * sizeof(*frames);
+	const size_t bytes = PAGES * sizeof(*frames);
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 
 	EXPECT(fd >= 0);
 	EXPECT_EQ(pread(fd, frames, bytes, (uintptr_t)p / PAGE * sizeof(*frames)), bytes);
 	close(fd);
-	for (int i = 0; i < FRAMES; i++) {
+	for (int i = 0; i < PAGES; i++) {
 		frames[i] &= (1ull << 55) - 1;
 		EXPECT(frames[i]);
 	}
@@ -137,8 +135,10 @@ static unsigned char *map_system_v(void)
 
 static unsigned char *map_transparent_huge(void)
 {
-	unsigned char *p = huge_pages_new(1, 1);
+	unsigned char *p;
 
+	gdm_need_huge_pages();
+	p = huge_pages_new(1, 1);
 	if (!p)
 		test_skip("the kernel gives no huge page");
 	return p;
@@ -146,9 +146,11 @@ static unsigned char *map_transparent_huge(void)
 
 static unsigned char *map_hugetlb(void)
 {
-	FILE *f = fopen("/proc/sys/vm/nr_hugepages", "we");
 	unsigned char *p;
+	FILE *f;
 
+	gdm_need_huge_pages();
+	f = fopen("/proc/sys/vm/nr_hugepages", "we");
 	EXPECT(f && fputs("2\n", f) >= 0 && !fclose(f));
 	if (watch_file >= 0)
 		close(watch_file);
@@ -418,7 +420,7 @@ static const struct watch_change no_changes[] = {
 TEST_EACH(watch_current, struct watch_change, no_changes,
 	  "A watch stays current as long as the pages stay at the address.")
 {
-	uint64_t before[FRAMES], after[FRAMES];
+	uint64_t before[PAGES], after[PAGES];
 	struct watched w = watched_begin(row->map());
 
 	frames_read(w.p, before);
@@ -564,12 +566,14 @@ TEST(watch_new_pages, "A pin that brings the pages into memory leaves the watch 
 
 /* ---- a process that shares the memory ---- */
 
+enum { SHARED = 2 << 20 };
+
 static atomic_bool sharer_runs;
 
 static int munmap_and_say(void *p)
 {
 	atomic_store(&sharer_runs, true);
-	munmap(p, HUGE_PAGE);
+	munmap(p, SHARED);
 	_exit(0);
 }
 
@@ -599,16 +603,16 @@ TEST(watch_killed_in_munmap,
 	const volatile uint32_t *status = gdm_status(ctx);
 
 	for (unsigned int i = 0; i < 300; i++) {
-		unsigned char *p = pages_new(HUGE_PAGE, 0);
+		unsigned char *p = pages_new(SHARED, 0);
 		struct gdm_watch watch;
 
-		memset(p, 1, HUGE_PAGE);
-		EXPECT_EQ(gdm_watch_host(ctx, p, HUGE_PAGE, &watch), 0);
+		memset(p, 1, SHARED);
+		EXPECT_EQ(gdm_watch_host(ctx, p, SHARED, &watch), 0);
 		if (kill_in_munmap(p, stack, i * 7919 % 30000)) {
 			gone++;
 			EXPECT(!gdm_is_current(status, &watch));
 		} else {
-			munmap(p, HUGE_PAGE);
+			munmap(p, SHARED);
 		}
 		EXPECT_EQ(gdm_unwatch(ctx, &watch), 0);
 	}
@@ -627,13 +631,13 @@ struct bad_range {
 };
 
 static const struct bad_range bad_ranges[] = {
-	{ "empty", PAGE, 0, -EINVAL },
-	{ "unaligned", PAGE + 8, PAGE, -EINVAL },
-	{ "length", PAGE, PAGE + 8, -EINVAL },
-	{ "wraps", -(uint64_t)PAGE, 2 * PAGE, -EINVAL },
-	{ "kernel", 0xffff888000000000, PAGE, -EFAULT },
-	{ "tagged", 0x0b00000000001000, PAGE, -EFAULT },
-	{ "into_kernel", PAGE, 0xffff888000000000, -EFAULT },
+	{ "empty", GPU_PAGE, 0, -EINVAL },
+	{ "unaligned", GPU_PAGE + 8, GPU_PAGE, -EINVAL },
+	{ "length", GPU_PAGE, GPU_PAGE + 8, -EINVAL },
+	{ "wraps", -(uint64_t)GPU_PAGE, 2 * GPU_PAGE, -EINVAL },
+	{ "kernel", 0xffff888000000000, GPU_PAGE, -EFAULT },
+	{ "tagged", 0x0b00000000010000, GPU_PAGE, -EFAULT },
+	{ "into_kernel", GPU_PAGE, 0xffff888000000000, -EFAULT },
 };
 
 TEST_EACH(watch_range, struct bad_range, bad_ranges,

@@ -20,7 +20,7 @@ void fuzz_use_gpu(void)
 	struct mock_config config = { 0 };
 	struct mock_copy copy = {
 		.va = ANY_OF(shared.allocations),
-		.user = (uintptr_t)arena + fuzz_any(FUZZ_ARENA_PAGES * FUZZ_PAGE),
+		.user = (uintptr_t)arena + fuzz_any(FUZZ_ARENA),
 		.length = fuzz_any(FUZZ_COPY_MAX),
 		.to_gpu = fuzz_any(2),
 	};
@@ -71,7 +71,7 @@ void fuzz_use_importer(void)
 		.flags = fuzz_any_flags(1) | GDMABUF_IMPORTER_PLATFORM_DEVICE,
 		.direction = fuzz_any(4),
 		.max_segment = fuzz_any(2)   ? 0
-			       : fuzz_any(4) ? 4096U << fuzz_any(8)
+			       : fuzz_any(4) ? (uint32_t)FUZZ_PAGE << fuzz_any(8)
 					     : (uint32_t)fuzz_any_edge(),
 	};
 	struct gdmabuf_importer_map map = { 0 };

@@ -46,10 +46,10 @@ void fuzz_memory_begin(void)
 
 	sigaction(SIGBUS, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);
-	space = mmap(NULL, (size_t)FUZZ_ARENA_PAGES * FUZZ_PAGE + 2 * FUZZ_COPY_MAX, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	arena = mmap(space + FUZZ_COPY_MAX, (size_t)FUZZ_ARENA_PAGES * FUZZ_PAGE,
-		     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	space = mmap(NULL, FUZZ_ARENA + 2 * FUZZ_COPY_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	arena = mmap(space + FUZZ_COPY_MAX, FUZZ_ARENA, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (space == MAP_FAILED || arena == MAP_FAILED)
 		_exit(2);
 }
@@ -125,8 +125,8 @@ void fuzz_view_map(void)
 {
 	uint32_t pages = 1 + fuzz_any(fuzz_any(2) ? 16 : 64);
 	off_t offset = fuzz_any(3)    ? 0
-		       : fuzz_any(10) ? (off_t)fuzz_any(64) * FUZZ_PAGE
-				      : (off_t)(fuzz_any_edge() & ~4095ULL);
+		       : fuzz_any(10) ? (off_t)(fuzz_any(64) * FUZZ_PAGE)
+				      : (off_t)(fuzz_any_edge() & -(uint64_t)FUZZ_PAGE);
 	void *p = mmap(NULL, (size_t)pages * FUZZ_PAGE, (int)fuzz_any(4),
 		       fuzz_any(8) ? MAP_SHARED : MAP_PRIVATE,
 		       fuzz_any(4)   ? ANY_OF(shared.buffers)

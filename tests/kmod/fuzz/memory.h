@@ -10,13 +10,16 @@
 #define TESTS_KMOD_FUZZ_MEMORY_H
 
 #include <stddef.h>
+#include <unistd.h>
 
 enum {
-	FUZZ_PAGE = 4096,
-	FUZZ_ARENA_PAGES = 2048,
+	FUZZ_ARENA = 8 << 20,
 	/* The longest copy of the GPU, and the length of each inaccessible margin of the arena. */
 	FUZZ_COPY_MAX = 0x20000,
 };
+
+#define FUZZ_PAGE ((size_t)sysconf(_SC_PAGESIZE))
+#define FUZZ_ARENA_PAGES (FUZZ_ARENA / FUZZ_PAGE)
 
 extern unsigned char *arena;
 

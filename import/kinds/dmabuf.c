@@ -20,10 +20,6 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-#ifndef DMA_BUF_MAGIC
-#define DMA_BUF_MAGIC 0x444d4142
-#endif
-
 /* Some programs pass the descriptor instead of the descriptor's address: an error, no crash. */
 static int dmabuf_read_descriptor(const void *memory, int *fd)
 {
@@ -70,22 +66,16 @@ static int dmabuf_check_mode(struct import_region *region)
 	return 0;
 }
 
-/* MAP_FAILED, with errno. */
-static void *dmabuf_map_for(const struct import_region *region, unsigned int access)
-{
-	const int prot = PROT_READ | (access & IMPORT_WRITE ? PROT_WRITE : 0);
-
-	return mmap(NULL, region->size, prot, MAP_SHARED, region->fd, 0);
-}
-
 /* An exporter of read-only memory maps it for reading, whatever the descriptor's mode is. */
 static int dmabuf_map_region(struct import_region *region, bool optional)
 {
-	region->addr = dmabuf_map_for(region, region->access);
+	const int prot = PROT_READ | (region->access & IMPORT_WRITE ? PROT_WRITE : 0);
+
+	region->addr = mmap(NULL, region->size, prot, MAP_SHARED, region->fd, 0);
 	if (region->addr != MAP_FAILED)
 		return 0;
 	if (errno != ENOMEM && region->access & IMPORT_WRITE) {
-		region->addr = dmabuf_map_for(region, IMPORT_READ);
+		region->addr = mmap(NULL, region->size, PROT_READ, MAP_SHARED, region->fd, 0);
 		if (region->addr != MAP_FAILED) {
 			region->access = IMPORT_READ;
 			region->read_only = "its exporter lets nobody map it for writing";
@@ -154,32 +144,12 @@ static unsigned int dmabuf_sync_flags(const struct import_region *region, unsign
 static int dmabuf_ioctl(const struct import_region *region, unsigned int flags)
 {
 	struct dma_buf_sync sync = { .flags = flags };
+	int ret;
 
-	while (ioctl(region->fd, DMA_BUF_IOCTL_SYNC, &sync))
-		if (errno != EINTR && errno != EAGAIN)
-			return errno;
-	return 0;
-}
-
-/*
- * Where caches are not coherent with devices, START drops what the application, or another kernel, has written.  So an END
- * writes it back first, as Mali's driver does.  udmabuf refuses END before the first START, and drops nothing then.
- */
-static int dmabuf_send_sync(struct import_region *region, unsigned int access,
-			    enum import_edge edge)
-{
-	const bool begins = edge == IMPORT_BEGIN;
-	int ret = dmabuf_check_access(region);
-
-	if (ret)
-		return ret;
-	if (begins && (region->is_managed || atomic_load(&region->begun)))
-		dmabuf_ioctl(region, dmabuf_sync_flags(region, IMPORT_WRITE) | DMA_BUF_SYNC_END);
-	errno = dmabuf_ioctl(region, dmabuf_sync_flags(region, access) |
-					     (begins ? DMA_BUF_SYNC_START : DMA_BUF_SYNC_END));
-	if (errno)
-		return log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m", begins ? "start" : "end");
-	return 0;
+	do
+		ret = ioctl(region->fd, DMA_BUF_IOCTL_SYNC, &sync);
+	while (ret && (errno == EINTR || errno == EAGAIN));
+	return ret;
 }
 
 static bool dmabuf_take_begun(struct import_region *region)
@@ -191,15 +161,25 @@ static bool dmabuf_take_begun(struct import_region *region)
 	return begun;
 }
 
-/* An END without a START may undo what a device has written since: of a release or an unmap whose START failed. */
+/*
+ * Where caches are not coherent with devices, START drops what the application, or another kernel, has written.  So an END
+ * writes it back first, as Mali's driver does.  udmabuf refuses END before the first START, and drops nothing then.
+ * Else an END without a START may undo what a device has written since: of a release or an unmap whose START failed.
+ */
 static int dmabuf_sync(struct import_region *region, unsigned int access, enum import_edge edge)
 {
+	const bool begins = edge == IMPORT_BEGIN;
 	int ret;
 
-	if (edge == IMPORT_END && !dmabuf_take_begun(region))
+	if (!begins && !dmabuf_take_begun(region))
 		return 0;
-	ret = dmabuf_send_sync(region, access, edge);
-	if (!ret == (edge == IMPORT_BEGIN))
+	ret = dmabuf_check_access(region);
+	if (!ret && begins && (region->is_managed || atomic_load(&region->begun)))
+		dmabuf_ioctl(region, dmabuf_sync_flags(region, IMPORT_WRITE) | DMA_BUF_SYNC_END);
+	if (!ret && dmabuf_ioctl(region, dmabuf_sync_flags(region, access) |
+						 (begins ? DMA_BUF_SYNC_START : DMA_BUF_SYNC_END)))
+		ret = log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m", begins ? "start" : "end");
+	if (!ret == begins)
 		atomic_fetch_add(&region->begun, 1);
 	return ret;
 }

@@ -10,26 +10,46 @@
 #include <time.h>
 #include <unistd.h>
 
-static int process_count_entries(const char *path)
+/* The entries of a folder, of those @counts. */
+static int process_count_entries(const char *path, bool (*counts)(const char *name))
 {
 	DIR *dir = opendir(path);
+	struct dirent *entry;
 	int count = 0;
 
 	EXPECT(dir);
-	while (readdir(dir))
-		count++;
+	while ((entry = readdir(dir)))
+		count += *entry->d_name != '.' && (!counts || counts(entry->d_name));
 	closedir(dir);
 	return count;
 }
 
 int process_count_descriptors(void)
 {
-	return process_count_entries("/proc/self/fd");
+	return process_count_entries("/proc/self/fd", NULL);
+}
+
+/* The kernel lists a thread for a moment after pthread_join(), with PF_EXITING among its flags. */
+static bool process_thread_runs(const char *thread)
+{
+	char path[64], stat[512] = "";
+	unsigned int flags = 4;
+	const char *at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.16s/stat", thread);
+	file = fopen(path, "re");
+	at = file && fgets(stat, sizeof(stat), file) ? strrchr(stat, ')') : NULL;
+	if (at)
+		sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags);
+	if (file)
+		fclose(file);
+	return !(flags & 4);
 }
 
 int process_count_threads(void)
 {
-	return process_count_entries("/proc/self/task");
+	return process_count_entries("/proc/self/task", process_thread_runs);
 }
 
 pid_t process_find_thread(const char *name)

@@ -105,7 +105,7 @@ struct import_region {
 	unsigned int kinds;    /* a bit for each enum import_kind in the region */
 	struct opaque *opaque; /* for import_opaque(), once; or NULL */
 	bool unsynced;	       /* no DMA_BUF_IOCTL_SYNC: no CPU mapping is used */
-	bool is_managed;       /* the application accesses a dma-buf without DMA_BUF_IOCTL_SYNC */
+	bool is_managed;       /* the application need not send DMA_BUF_IOCTL_SYNC */
 	struct list unaligned; /* import/kinds/host.c's; next is NULL: in no list */
 	atomic_uint begun;     /* STARTs without an END yet: no END is sent for none */
 	bool is_borrowed;      /* host memory: the application keeps it, and nothing is held */
@@ -336,8 +336,8 @@ bool import_needs_bracket(const struct import_region *region);
 
 /*
  * Brackets CPU access to a region that the kernel must keep coherent
- * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  IMPORT_BEGIN waits for the fences of the
- * buffer.  Regions that need no bracket return 0.
+ * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  IMPORT_BEGIN writes back what the CPU has written, and waits
+ * for the fences of the buffer.  Regions that need no bracket return 0.
  *
  * -EIO if the program has closed the region's descriptor, which cannot be replaced.
  * import_check_access() returns the error without a bracket, logged.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that use dma-bufs whose consistency the runtime keeps, or imports that the device acquires.
+ * Commands that use dma-bufs, or imports that the device acquires.
  *
  *	struct access a;
  *

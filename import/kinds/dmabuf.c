@@ -133,12 +133,13 @@ static int dmabuf_check_access(const struct import_region *region)
 			 region->fd);
 }
 
-/* Linux does not check a descriptor's mode here.  An exporter may refuse, and gdmabuf does. */
+/*
+ * Linux does not check a descriptor's mode here.  An exporter may refuse, and gdmabuf does.  A kernel need not write all of
+ * a write-only object, and what a device wrote beside it has to be read first.
+ */
 static unsigned int dmabuf_sync_flags(const struct import_region *region, unsigned int access)
 {
-	if (!(access & region->access & IMPORT_WRITE))
-		return DMA_BUF_SYNC_READ;
-	return access & IMPORT_READ ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_WRITE;
+	return access & region->access & IMPORT_WRITE ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ;
 }
 
 static int dmabuf_ioctl(const struct import_region *region, unsigned int flags)
@@ -164,7 +165,7 @@ static bool dmabuf_take_begun(struct import_region *region)
 /*
  * Where caches are not coherent with devices, START drops what the application, or another kernel, has written.  So an END
  * writes it back first, as Mali's driver does.  udmabuf refuses END before the first START, and drops nothing then.
- * Else an END without a START may undo what a device has written since: of a release or an unmap whose START failed.
+ * No other END comes without a START, as of a release or an unmap whose START failed.
  */
 static int dmabuf_sync(struct import_region *region, unsigned int access, enum import_edge edge)
 {
@@ -174,8 +175,8 @@ static int dmabuf_sync(struct import_region *region, unsigned int access, enum i
 	if (!begins && !dmabuf_take_begun(region))
 		return 0;
 	ret = dmabuf_check_access(region);
-	if (!ret && begins && (region->is_managed || atomic_load(&region->begun)))
-		dmabuf_ioctl(region, dmabuf_sync_flags(region, IMPORT_WRITE) | DMA_BUF_SYNC_END);
+	if (!ret && begins)
+		dmabuf_ioctl(region, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE);
 	if (!ret && dmabuf_ioctl(region, dmabuf_sync_flags(region, access) |
 						 (begins ? DMA_BUF_SYNC_START : DMA_BUF_SYNC_END)))
 		ret = log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m", begins ? "start" : "end");

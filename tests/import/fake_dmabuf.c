@@ -79,12 +79,17 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 		errno = EINTR;
 		return -1;
 	}
+	fake_dmabuf.last_flags = ((struct dma_buf_sync *)arg)->flags;
+	if (fake_dmabuf.last_flags == (DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE)) {
+		fake_dmabuf.cleans++;
+		errno = EINVAL; /* as of udmabuf, before START */
+		return -1;
+	}
 	if (fake_dmabuf.error && fake_dmabuf.successes-- <= 0) {
 		errno = fake_dmabuf.error;
 		fake_dmabuf.error = 0;
 		return -1;
 	}
-	fake_dmabuf.last_flags = ((struct dma_buf_sync *)arg)->flags;
 	if (fake_dmabuf.last_flags & DMA_BUF_SYNC_END)
 		fake_dmabuf.ends++;
 	else

@@ -13,6 +13,7 @@
 
 struct fake_dmabuf_state {
 	atomic_int starts, ends; /* successful calls of DMA_BUF_IOCTL_SYNC */
+	atomic_int cleans; /* calls that end the host's writes, in front of START, which fail */
 	atomic_ullong last_flags;
 	atomic_int interrupts;	     /* number of calls to fail with EINTR first */
 	atomic_int error;	     /* errno for a single call, or 0 */

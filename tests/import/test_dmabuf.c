@@ -174,17 +174,23 @@ TEST(no_cpu_mapping,
 	close(fd);
 }
 
-TEST(sync_flags, "A bracket passes the direction of the access to the kernel.")
+TEST(sync_flags, "A bracket passes the direction of the access to the kernel, and reads what is "
+		 "written.  What was "
+		 "written before goes to memory in front of START, of which an error is none.")
 {
-	int fd = fake_dmabuf_open(PAGE, O_RDWR);
+	int fd = fake_dmabuf_open(PAGE, O_RDWR), cleans = fake_dmabuf.cleans;
 	struct import_region *r;
 
 	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(import_needs_bracket(r), 1);
 	EXPECT_EQ(import_sync(r, IMPORT_READ, IMPORT_BEGIN), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ);
+	EXPECT_EQ(fake_dmabuf.cleans, cleans + 1);
 	EXPECT_EQ(import_sync(r, BOTH, IMPORT_END), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW);
+	EXPECT_EQ(import_sync(r, IMPORT_WRITE, IMPORT_BEGIN), 0);
+	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW);
+	EXPECT_EQ(import_sync(r, IMPORT_WRITE, IMPORT_END), 0);
 	import_put(r);
 	close(fd);
 }

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -47,10 +46,7 @@ static long delay_ms;
 static fake_dmabuf_observer *observer;
 static char busy_name[64];
 static int idle_fd = -1; /* readable while no buffer is busy */
-static struct {
-	char name[64 + sizeof("rw ")];
-	int depth; /* STARTs minus ENDs, of an access */
-} begun[64];
+static int depth;
 static enum fake_udmabuf udmabuf_now;
 static ino_t udmabufs[64]; /* memfds of which udmabuf made a dma-buf; the oldest is forgotten */
 static unsigned num_udmabufs;
@@ -224,11 +220,10 @@ void fake_dmabuf_busy(const char *name)
 
 int fake_dmabuf_open_brackets(void)
 {
-	int open_brackets = 0;
+	int open_brackets;
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < sizeof(begun) / sizeof(begun[0]); i++)
-		open_brackets += begun[i].depth;
+	open_brackets = depth;
 	pthread_mutex_unlock(&lock);
 	return open_brackets;
 }
@@ -240,35 +235,18 @@ void fake_dmabuf_reset(void)
 	fake_dmabuf_delay(0);
 	fake_dmabuf_observe(NULL);
 	pthread_mutex_lock(&lock);
-	memset(begun, 0, sizeof(begun));
+	depth = 0;
 	udmabuf_now = FAKE_UDMABUF_NONE;
 	memset(udmabufs, 0, sizeof(udmabufs));
 	pthread_mutex_unlock(&lock);
 }
 
-static int *depth_of(const char *buffer, const char *access)
+/* Returns the error to inject now, or 0.  Successful calls are counted. */
+static int sync_result(const char *edge, long *delay)
 {
-	char name[sizeof(begun[0].name)];
-	size_t i = 0;
-
-	snprintf(name, sizeof(name), "%s %s", access, buffer);
-	while (strcmp(begun[i].name, name) && *begun[i].name)
-		if (++i == sizeof(begun) / sizeof(begun[0]))
-			abort();
-	strcpy(begun[i].name, name);
-	return &begun[i].depth;
-}
-
-/* Returns the error to inject now, or 0.  Successful calls are counted.  END becomes CLEAN without a START of the access. */
-static int sync_result(const char **known, const char *name, const char *access, long *delay)
-{
-	const char *edge = *known;
-	int error = 0, *depth;
+	int error = 0;
 
 	pthread_mutex_lock(&lock);
-	depth = depth_of(name, access);
-	if (!strcmp(edge, "END") && !*depth)
-		*known = edge = "CLEAN";
 	if (fail_times && !strcmp(edge, fail_edge)) {
 		if (fail_after) {
 			fail_after--;
@@ -278,7 +256,7 @@ static int sync_result(const char **known, const char *name, const char *access,
 		}
 	}
 	if (!error)
-		*depth += !strcmp(edge, "START") - !strcmp(edge, "END");
+		depth += !strcmp(edge, "START") - !strcmp(edge, "END");
 	*delay = delay_ms;
 	pthread_mutex_unlock(&lock);
 	return error;
@@ -286,7 +264,9 @@ static int sync_result(const char **known, const char *name, const char *access,
 
 static int fake_sync(const char *name, const struct dma_buf_sync *sync)
 {
-	const char *edge = sync->flags & DMA_BUF_SYNC_END ? "END" : "START";
+	const char *edge = sync->flags == (DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE) ? "CLEAN"
+			   : sync->flags & DMA_BUF_SYNC_END			  ? "END"
+										  : "START";
 	const char *access = sync->flags & DMA_BUF_SYNC_READ
 				     ? sync->flags & DMA_BUF_SYNC_WRITE ? "rw" : "r"
 			     : sync->flags & DMA_BUF_SYNC_WRITE ? "w"
@@ -299,7 +279,7 @@ static int fake_sync(const char *name, const struct dma_buf_sync *sync)
 		errno = EINVAL;
 		return -1;
 	}
-	error = sync_result(&edge, name, access, &delay);
+	error = sync_result(edge, &delay);
 	time.tv_sec = delay / 1000;
 	time.tv_nsec = delay % 1000 * 1000000;
 	nanosleep(&time, NULL); /* time: a slow driver, for no check */

@@ -2,7 +2,7 @@
 /*
  * Makes memfds whose names begin with "fake-dmabuf" look like dma-bufs.  fstatfs() reports the
  * magic of dma-bufs.  DMA_BUF_IOCTL_SYNC works, and is recorded with stub_trace() as "sync START
- * name rw" (or r, w) and "sync END name rw"; as "sync CLEAN name rw" is END without a START.
+ * name rw" (or r) and "sync END name rw"; what the layer sends in front of START, as "sync CLEAN name w".
  *
  * libfakedmabuf.so stands in front of libc's functions: link to the library, or preload the
  * library.

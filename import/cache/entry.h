@@ -120,7 +120,7 @@ static inline bool entry_is_inherited(const struct cache_entry *entry)
 
 /*
  * Whether the address still means the pinned memory.  A child without fork handlers finds the
- * parent's entries in the table, and cannot read their status words.  Pairs with the module.
+ * parent's entries in the table, and cannot read their status words, which gdmabuf_notifier_set_stale() writes.
  */
 static inline bool entry_is_current(struct cache *cache, const struct cache_entry *entry)
 {

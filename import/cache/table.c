@@ -127,8 +127,8 @@ int cache_table_reserve(struct cache_table *table, uintptr_t base, size_t size)
 		if (cache_table_entry_of(&old->slot[i]))
 			cache_table_copy(cache_table_free_slot(slots, old->slot[i].key),
 					 &old->slot[i]);
-	slots->outgrown = old; /* pairs with cache_table_peek() */
-	atomic_store_explicit(&table->slots, slots, memory_order_release);
+	slots->outgrown = old;
+	atomic_store_explicit(&table->slots, slots, memory_order_release); /* cache_table_peek() */
 	return 0;
 }
 

@@ -319,7 +319,7 @@ int gdmabuf_watch_begin(uintptr_t address, size_t size, struct gdmabuf_watch *wa
 	return ret;
 }
 
-/* Pairs with the module. */
+/* Pairs with gdmabuf_notifier_set_stale(). */
 bool gdmabuf_watch_is_current(const struct gdmabuf_watch *watch)
 {
 	return atomic_load_explicit(watch->status, memory_order_acquire) == watch->generation;

@@ -81,7 +81,7 @@ static bool host_state_is_used(uint64_t state, uint64_t number)
 	       state >> HOST_NUMBER_SHIFT == host_state_of(number) >> HOST_NUMBER_SHIFT;
 }
 
-/* Pairs with the module. */
+/* Pairs with gdmabuf_notifier_set_stale(). */
 static bool host_registration_is_valid(const struct host_registration *r)
 {
 	return r->process == fork_generation() &&

@@ -27,7 +27,7 @@ static ssize_t lane_call_endpoint(struct fabric_operation *o)
 	return fi_readv(endpoint, o->vectors, o->descriptors, o->count, 0, o->from, o->key, o);
 }
 
-/* Pairs with message_operation_is_done(). */
+/* Pairs with the operation's readers. */
 static void lane_end_operation(struct fabric_operation *operation, size_t length, int error)
 {
 	operation->length = length;

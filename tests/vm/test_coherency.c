@@ -183,7 +183,8 @@ static void probe_on(void)
 {
 	if (!access(TRACING "events/climport", F_OK))
 		return;
-	trace_write(TRACING "kprobe_events", "p:climport/sync dma_buf_ioctl flags=+u0(%dx):x64\n");
+	trace_write(TRACING "kprobe_events",
+		    "p:climport/sync dma_buf_ioctl flags=+u0($arg3):x64\n");
 	trace_write(TRACING "events/climport/enable", "1");
 }
 

@@ -105,7 +105,6 @@ struct import_region {
 	unsigned int kinds;    /* a bit for each enum import_kind in the region */
 	struct opaque *opaque; /* for import_opaque(), once; or NULL */
 	bool unsynced;	       /* no DMA_BUF_IOCTL_SYNC: no CPU mapping is used */
-	bool is_managed;       /* the application need not send DMA_BUF_IOCTL_SYNC */
 	struct list unaligned; /* import/kinds/host.c's; next is NULL: in no list */
 	atomic_uint begun;     /* STARTs without an END yet: no END is sent for none */
 	bool is_borrowed;      /* host memory: the application keeps it, and nothing is held */

@@ -69,7 +69,6 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 		*err = error_to_cl(ret);
 		return NULL;
 	}
-	region->is_managed = r->is_managed;
 	region->unsynced = how->ops->unsynced;
 	if (desc.access & ~region->access)
 		flags = flags_restrict(flags, region->access);
@@ -88,6 +87,7 @@ cl_mem import_create(const struct context_import *how, const struct import_reque
 	*obj = (struct memobj){ .handle = buffer.handle,
 				.context = r->context,
 				.region = region,
+				.is_managed = r->is_managed,
 				.external = r->external,
 				.properties = r->properties,
 				.method = how->ops,

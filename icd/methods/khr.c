@@ -9,7 +9,8 @@
  * other memory, without an error.
  *
  * A device works on the memory itself, and is coherent with the CPU's caches, or fails the self-test, in which nobody
- * calls DMA_BUF_IOCTL_SYNC.  Before each command the device acquires what the command uses, and releases it behind (access/access.h).
+ * calls DMA_BUF_IOCTL_SYNC.  Before each command the device acquires what the command uses, and releases it behind
+ * (access/access.h).
  */
 #include <errno.h>
 #include <stdio.h>

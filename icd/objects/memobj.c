@@ -120,7 +120,7 @@ bool memobj_needs_access(const struct memobj *obj)
 bool memobj_is_recordable(const struct memobj *obj)
 {
 	return !memobj_needs_access(obj) ||
-	       (!obj->region->is_managed && !memobj_needs_acquire(obj));
+	       (!memobj_import(obj)->is_managed && !memobj_needs_acquire(obj));
 }
 
 void memobj_list_take(struct memobj_list *list, struct memobj *obj)

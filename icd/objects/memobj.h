@@ -23,7 +23,8 @@ struct memobj {
 	cl_context context;	      /* of the import; the context's record may be gone */
 	struct import_region *region; /* held, by the import's record */
 	size_t origin;		      /* bytes from region->addr */
-	bool external; /* of cl_khr_external_memory: the program acquires and releases it */
+	bool is_managed; /* of an import: not the application keeps a dma-buf consistent */
+	bool external;	 /* of cl_khr_external_memory: the program acquires and releases it */
 	cl_mem_properties *
 		properties; /* with which such an object was created, freed with the record; or NULL */
 	struct memobj *parent; /* held; NULL for an import */

@@ -147,7 +147,7 @@ static void gdmabuf_context_end(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_co
 		log_error("cannot replace the mapping of an earlier opening of /dev/gdmabuf: %m");
 }
 
-/* A parent's context keeps its watches as long as the child has the descriptor.  Pairs with its readers. */
+/* A parent's context keeps its watches as long as the child has its descriptor.  Pairs with gdmabuf_context_usable(). */
 static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_context_lock)
 {
 	struct gdmabuf_context *old = atomic_load_explicit(&gdmabuf_current, memory_order_relaxed);

@@ -10,6 +10,7 @@
 #include "icd/intercept.h"
 #include "icd/objects/command_buffer.h"
 #include "icd/objects/kernel_args.h"
+#include "util/log.h"
 
 static cl_command_buffer_khr command_buffer_refuse(cl_int err, cl_int *errcode_ret)
 {
@@ -101,6 +102,10 @@ static cl_int command_buffer_check_kernel(cl_kernel kernel)
 	for (size_t i = 0; i < imports.count && !err; i++)
 		if (!memobj_is_recordable(imports.objs[i]))
 			err = command_refuse_recorded(imports.objs[i], "clCommandNDRangeKernelKHR");
+	if (!err && imports.left_out) {
+		log_error("a command uses more than %d dma-bufs", MEMOBJ_LIST_MAX);
+		err = CL_OUT_OF_RESOURCES;
+	}
 	memobj_list_put(&imports);
 	return err;
 }

@@ -3,6 +3,7 @@
 #include "command_list.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 static const size_t origin[3], pixel[3] = { 1, 1, 1 }, bytes[3] = { 4, 1, 1 };
 
@@ -229,6 +230,47 @@ TEST(read_only, "From version 1.1.0 on, a fill of memory that is mapped read-onl
 	EXPECT_EQ(fix.notices, 1);
 	EXPECT_EQ(khr.release(list), CL_SUCCESS);
 	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+static const struct keeper {
+	const char *name;
+	const cl_import_properties_arm *properties;
+	cl_int recorded;
+} keepers[] = {
+	{ "default", fixture_dma_buf, CL_SUCCESS },
+	{ "application", application_keeps, CL_SUCCESS },
+	{ "runtime", runtime_keeps, CL_INVALID_OPERATION },
+};
+
+TEST_EACH(keeper, struct keeper, keepers,
+	  "From version 1.1.0 on, a fill of a dma-buf, or of a part of it, can be recorded unless "
+	  "the runtime "
+	  "keeps the memory consistent.")
+{
+	static const cl_uint zero[4];
+	cl_command_buffer_khr list;
+	cl_mem mems[2];
+	cl_int err;
+	int fd;
+
+	fixture_reset();
+	stub_set(STUB_COMMAND_NAMED, 3);
+	setenv("CLIMPORT_VERSION", "1.1.0", 1);
+	fixture_open();
+	khr_get_functions();
+	fd = fake_dmabuf_create("a", SIZE);
+	mems[0] = fix.import(fix.context, 0, row->properties, &fd, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	mems[1] = fixture_create_sub_buffer(mems[0], SIZE / 2, SIZE / 2);
+	list = list_create();
+	for (int i = 1; i >= 0; i--) {
+		EXPECT_EQ(khr.fill(list, NULL, mems[i], zero, 4, 0, 4, 0, NULL, NULL, NULL),
+			  row->recorded);
+		cl.clReleaseMemObject(mems[i]);
+	}
+	EXPECT_EQ(khr.release(list), CL_SUCCESS);
+	close(fd);
 	fixture_close();
 }
 

@@ -195,7 +195,7 @@ TEST(sync_flags, "A bracket passes the direction of the access to the kernel, an
 	close(fd);
 }
 
-TEST(sync_read_only, "A bracket on a read-only descriptor never passes the direction write.")
+TEST(sync_read_only, "START and END of a read-only descriptor never pass the direction write.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_RDONLY);
 	struct import_region *r;
